@@ -1,0 +1,169 @@
+"""Tasks: which levels there are, and which of them belong to train, val and test.
+
+A task is written `split/number`, for instance `train/123`. For generated levels the number is the
+seed, for levels from a file it is the position in the file.
+
+Different seeds do not make different levels: small boards repeat so often that four of five levels
+of fresh seeds also occur among the training seeds (the figures are in the README). So a split owns
+*boards*: a stable hash of the walls and targets says which split a board belongs to, and a level is
+generated until its board belongs to the split that was asked for. No state of a validation or test
+episode can therefore occur in training.
+"""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import overload
+
+from sampo.errors import ConfigError, did_you_mean
+from sampo_envs.sokoban.board import Board, Level
+from sampo_envs.sokoban.boxoban import load_levels
+from sampo_envs.sokoban.generate import LevelSettings, generate
+
+SEEDS = {
+    "train": range(2**16),
+    "val": range(2**16, 2**16 + 2**12),
+    "test": range(2**17, 2**17 + 2**12),
+}
+"""The seeds of each split."""
+
+BUCKETS = ("train",) * 6 + ("val", "test")
+"""The split of a board by its hash: three quarters, one eighth and one eighth of all boards."""
+
+
+def split_of(board: Board) -> str:
+    """Return the split that owns a board, the same in every process and release."""
+    text = f"{board.height} {board.width} {board.walls:x} {board.targets:x}"
+    return BUCKETS[zlib.crc32(text.encode()) % len(BUCKETS)]
+
+
+@dataclass(frozen=True)
+class TaskNames(Sequence[str]):
+    """The tasks of a split, written only when asked for.
+
+    Example:
+        >>> names = TaskNames("val", range(65536, 65540))
+        >>> len(names), names[0], "val/7" in names
+        (4, 'val/65536', False)
+    """
+
+    split: str
+    numbers: Sequence[int]
+    """Seeds or positions, in the order of the tasks."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> TaskNames: ...
+    def __getitem__(self, index: int | slice) -> str | TaskNames:
+        """Return one task, or the tasks of a slice."""
+        if isinstance(index, slice):
+            return TaskNames(self.split, self.numbers[index])
+        return f"{self.split}/{self.numbers[index]}"
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{self.split}/{number}" for number in self.numbers)
+
+    def __contains__(self, task: object) -> bool:
+        """Return whether this is one of the tasks, without writing them all."""
+        if not isinstance(task, str):
+            return False
+        number = task.removeprefix(f"{self.split}/")
+        # isdecimal alone would take other scripts' digits and leading zeros.
+        return (
+            number.isdecimal()
+            and task == f"{self.split}/{int(number)}"
+            and int(number) in self.numbers
+        )
+
+
+class LevelSource(ABC):
+    """Where levels come from."""
+
+    @abstractmethod
+    def tasks(self, split: str) -> TaskNames:
+        """Return the tasks of a split."""
+
+    @abstractmethod
+    def level(self, task: str) -> Level:
+        """Return the level of a task."""
+
+    def check(self, task: str) -> tuple[str, int]:
+        """Return the split and the number of a task.
+
+        Raises:
+            ConfigError: There is no such task.
+        """
+        split = task.partition("/")[0]
+        names = self.tasks(split)
+        if task not in names:
+            some = f"from {names[0]!r} to {names[-1]!r}" if names else "none at all"
+            raise ConfigError(
+                f"Sokoban: there is no task {task!r}. The tasks of {split} are written "
+                f"'{split}/number', {some}."
+            )
+        return split, int(task.partition("/")[2])
+
+
+@dataclass(frozen=True)
+class GeneratedLevels(LevelSource):
+    """Levels made from seeds."""
+
+    settings: LevelSettings
+
+    def tasks(self, split: str) -> TaskNames:
+        """Return the tasks `split/seed`."""
+        return TaskNames(split, SEEDS[_known(split)])
+
+    def level(self, task: str) -> Level:
+        """Return the level; the last 16,384 are remembered in each process."""
+        split, seed = self.check(task)
+        return _generated(self.settings, split, seed)
+
+
+@dataclass(frozen=True)
+class FileLevels(LevelSource):
+    """Levels from Boxoban files, each in the split that owns its board."""
+
+    path: str
+
+    def tasks(self, split: str) -> TaskNames:
+        """Return the tasks `split/position`; positions count from 0 over all files."""
+        return TaskNames(split, _positions(self.path)[_known(split)])
+
+    def level(self, task: str) -> Level:
+        """Return the level; the files are read once in each process."""
+        return load_levels(self.path)[self.check(task)[1]]
+
+
+@lru_cache(maxsize=2**14)
+def _generated(settings: LevelSettings, split: str, seed: int) -> Level:
+    """Return the level of a seed on a board of a split."""
+    return generate(settings, seed, accept=lambda board: split_of(board) == split)
+
+
+@lru_cache(maxsize=8)
+def _positions(path: str) -> dict[str, tuple[int, ...]]:
+    """Return for each split the positions of its levels in the files at `path`."""
+    owners = [split_of(level.board) for level in load_levels(path)]
+    return {
+        split: tuple(position for position, owner in enumerate(owners) if owner == split)
+        for split in SEEDS
+    }
+
+
+def _known(split: str) -> str:
+    """Return the split, or raise ConfigError if there is none of that name."""
+    if split not in SEEDS:
+        raise ConfigError(
+            f"Sokoban: there is no split {split!r}; there are {', '.join(SEEDS)}."
+            f"{did_you_mean(split, SEEDS)}"
+        )
+    return split

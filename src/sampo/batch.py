@@ -1,0 +1,160 @@
+"""What is trained on: padded rows of exact tokens, with masks and segment ids.
+
+Shape legend: `B` rows, `L` tokens of the longest row. All `[B, L]` tensors are aligned with
+`token_ids`: entry `t` belongs to token `t` (its log-probability comes from the logits at `t - 1`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolloutBatch:
+    """One rollout batch, made by one policy version.
+
+    Example (one transcript row of two turns; `P` prompt, `A` action, `.` padding)::
+
+        token_ids    P  P  A  A  P  A  .
+        action_mask  0  0  1  1  0  1  0
+        turn_ids    -1 -1  0  0 -1  1 -1
+        episode_ids -1 -1  0  0 -1  0 -1
+    """
+
+    token_ids: Tensor
+    """int64 `[B, L]`, padded on the right with the pad id."""
+    lengths: Tensor
+    """int64 `[B]`, tokens of each row without padding."""
+    action_mask: Tensor
+    """bool `[B, L]`, true on tokens that the policy wrote."""
+    turn_ids: Tensor
+    """int64 `[B, L]`, number of the turn on action tokens (unique in the whole batch), else -1."""
+    episode_ids: Tensor
+    """int64 `[B, L]`, number of the episode on action tokens (unique in the batch), else -1."""
+    advantages: Tensor
+    """float32 `[B, L]`, zero off the action mask."""
+    sampling_logprobs: Tensor
+    """float32 `[B, L]`, the engine's own, zero off the action mask."""
+    policy_version: int
+    """Version of the policy that sampled the rows (the oldest, should they differ)."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.token_ids.shape[0]
+
+    def to(self, device: torch.device | str) -> RolloutBatch:
+        """Return the batch with all tensors on `device`."""
+        moved = {
+            f.name: value.to(device)
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), Tensor)
+        }
+        return replace(self, **moved)
+
+    def select(self, rows: Tensor) -> RolloutBatch:
+        """Return the given rows (int64 indices), trimmed to the longest of them."""
+        lengths = self.lengths[rows]
+        width = int(lengths.max()) if len(rows) else 0
+        cut = {
+            f.name: value[rows, :width]
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), Tensor) and value.ndim == 2
+        }
+        return replace(self, lengths=lengths, **cut)
+
+    def units(self, together: str) -> Tensor:
+        """Return int64 `[B]`: number of the unit that each row belongs to.
+
+        Rows of one unit are never put into different micro- or mini-batches.
+
+        Args:
+            together: `episode` keeps the rows of an episode together; anything narrower lies
+                within one row, so every row is a unit.
+        """
+        if together != "episode":
+            return torch.arange(len(self), device=self.lengths.device)
+        episodes = self.episode_ids.max(dim=1).values
+        return torch.unique(episodes, return_inverse=True)[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredBatch:
+    """A rollout batch with what was computed once, before its first optimiser step."""
+
+    batch: RolloutBatch
+    old_logprobs: Tensor | None
+    """float32 `[B, L]`, by the policy that is about to be updated. None: the loss takes them from
+    its own first forward pass (one optimiser step per rollout, so nothing has changed yet)."""
+    ref_logprobs: Tensor | None
+    """float32 `[B, L]`, by the reference policy. None: there is none."""
+    weights: Tensor | None = None
+    """float32 `[B, L]`, normalised weights of the surrogate, planned over a mini-batch."""
+    regulariser_weights: Tensor | None = None
+    """float32 `[B, L]`, likewise of the KL and entropy terms."""
+    keep: Tensor | None = None
+    """bool `[B, L]`, tokens whose surrogate counts, where a sequence mask is used."""
+
+    def select(self, rows: Tensor) -> ScoredBatch:
+        """Return the given rows (int64 indices), trimmed to the longest of them."""
+        batch = self.batch.select(rows)
+        width = batch.token_ids.shape[1]
+
+        def cut(values: Tensor | None) -> Tensor | None:
+            return None if values is None else values[rows, :width]
+
+        return ScoredBatch(
+            batch=batch,
+            old_logprobs=cut(self.old_logprobs),
+            ref_logprobs=cut(self.ref_logprobs),
+            weights=cut(self.weights),
+            regulariser_weights=cut(self.regulariser_weights),
+            keep=cut(self.keep),
+        )
+
+
+def split_evenly(units: Tensor, parts: int) -> list[Tensor]:
+    """Return row indices of `parts` mini-batches with equal numbers of units, in order.
+
+    Args:
+        units: int64 `[B]`, the unit of each row; see `RolloutBatch.units`.
+        parts: number of mini-batches; never more than there are units are returned.
+
+    Example:
+        >>> [rows.tolist() for rows in split_evenly(torch.tensor([0, 0, 1, 2, 2]), 2)]
+        [[0, 1, 2], [3, 4]]
+    """
+    numbers = torch.unique(units)
+    chunks = torch.tensor_split(numbers, min(parts, len(numbers)))
+    return [torch.isin(units, chunk).nonzero().flatten() for chunk in chunks]
+
+
+def by_token_budget(lengths: Tensor, units: Tensor, budget: int) -> list[Tensor]:
+    """Return row indices of micro-batches of at most `budget` padded tokens.
+
+    Units are sorted by their longest row, longest first, so that padding stays small: on a CPU
+    right-padded, length-sorted micro-batches were measured faster than packing. A unit larger
+    than the budget gets a micro-batch of its own.
+
+    Args:
+        lengths: int64 `[B]`, tokens of each row.
+        units: int64 `[B]`, the unit of each row; see `RolloutBatch.units`.
+        budget: most tokens of one micro-batch, padding included.
+    """
+    members: dict[int, list[int]] = {}
+    for row, unit in enumerate(units.tolist()):
+        members.setdefault(unit, []).append(row)
+    sizes = lengths.tolist()
+    longest = {unit: max(sizes[row] for row in rows) for unit, rows in members.items()}
+    groups: list[list[int]] = []
+    width = 0
+    for unit in sorted(members, key=lambda unit: -longest[unit]):
+        rows = members[unit]
+        if groups and (len(groups[-1]) + len(rows)) * width <= budget:
+            groups[-1].extend(rows)
+        else:
+            groups.append(list(rows))
+            width = max(longest[unit], 1)
+    return [torch.tensor(group, device=lengths.device) for group in groups]

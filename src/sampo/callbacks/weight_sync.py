@@ -1,0 +1,50 @@
+"""The single back edge: the trained weights go to the engine that writes the next episodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightning as L
+
+from sampo.data.datamodule import RolloutDataModule
+from sampo.module import SampoModule
+
+
+class WeightSync(L.Callback):
+    """Gives the engine the policy before the first rollout and after every update.
+
+    Only this callback sees both the module and the engine. It runs in `on_fit_start`:
+    `on_train_start` would be too late for the evaluation before training.
+    """
+
+    def on_fit_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Sync before anything is rolled out."""
+        self._sync(trainer, pl_module)
+
+    def on_train_batch_end(
+        self,
+        trainer: L.Trainer,
+        pl_module: L.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        """Sync the updated policy."""
+        self._sync(trainer, pl_module)
+
+    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Sync for a validation outside training (inside, it is in sync already)."""
+        if not trainer.training and not trainer.sanity_checking:
+            self._sync(trainer, pl_module)
+
+    def on_test_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Sync for a test."""
+        self._sync(trainer, pl_module)
+
+    def _sync(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        # Behaviour cloning has no engine to keep in step during training, but validates by
+        # rolling out; both modules hold a `policy`.
+        data = getattr(trainer, "datamodule", None)
+        assert isinstance(pl_module, SampoModule) and isinstance(data, RolloutDataModule)
+        assert pl_module.policy is not None
+        data.engine.sync_weights(pl_module.policy, pl_module.update_step)

@@ -1,0 +1,119 @@
+"""The command line: Lightning's, with sampo's subcommands, configs by name, and plain errors."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from typing import Any
+
+from jsonargparse import ActionConfigFile, Namespace
+from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+
+from sampo.cli_errors import PlainErrorParser
+from sampo.cloning import CloningModule
+from sampo.data.datamodule import RolloutDataModule
+from sampo.data.demonstration_data import DemonstrationDataModule
+from sampo.errors import SampoError
+from sampo.module import SampoModule
+from sampo.resources import find_config
+from sampo.trainer import SampoTrainer
+
+_LIGHTNING_ARGS = {"model", "train_dataloaders", "val_dataloaders", "dataloaders", "datamodule"}
+_BASES = {"clone": "base_clone"}
+
+
+class NamedConfigFile(ActionConfigFile):
+    """`--config` by path, or by the name of a config that ships with sampo."""
+
+    def __call__(
+        self, parser: Any, cfg: Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        """Resolve the name and apply the file."""
+        super().__call__(parser, cfg, str(find_config(values)), option_string)
+
+
+class SampoCLI(LightningCLI):
+    """`sampo fit | validate | evaluate | collect | clone | export`."""
+
+    def __init__(self, args: list[str] | None = None) -> None:
+        bases = {
+            name: {"default_config_files": [str(find_config(_BASES.get(name, "base")))]}
+            for name in self.subcommands()
+        }
+        super().__init__(
+            SampoModule,
+            RolloutDataModule,
+            trainer_class=SampoTrainer,
+            save_config_kwargs={"overwrite": True},
+            seed_everything_default=0,
+            auto_configure_optimizers=False,
+            parser_kwargs=bases,
+            args=args,
+        )
+
+    @staticmethod
+    def subcommands() -> dict[str, set[str]]:
+        """Return the subcommands and the arguments that are not options."""
+        names = ("fit", "validate", "evaluate", "collect", "clone", "export")
+        return {name: _LIGHTNING_ARGS for name in names}
+
+    def init_parser(self, **kwargs: Any) -> LightningArgumentParser:
+        """Return a parser that knows `--config NAME` and answers mistakes in one sentence."""
+        parser = PlainErrorParser(**kwargs)
+        parser.add_argument(
+            "-c",
+            "--config",
+            action=NamedConfigFile,
+            help="A config file, or the name of a shipped one; later ones override earlier ones.",
+        )
+        return parser
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Link what must agree: tokenizer with policy, scoring with sampling temperature."""
+        parser.link_arguments("model.policy", "data.tokenizer")
+        if self._model_class is SampoModule:
+            parser.link_arguments("data.sampling.temperature", "model.temperature")
+
+    def _prepare_subcommand_parser(
+        self, klass: type, subcommand: str, **kwargs: Any
+    ) -> LightningArgumentParser:
+        self._choose_classes(subcommand)
+        return super()._prepare_subcommand_parser(klass, subcommand, **kwargs)
+
+    def _add_instantiators(self) -> None:
+        self._choose_classes(str(self.subcommand))
+        super()._add_instantiators()
+
+    def _choose_classes(self, subcommand: str) -> None:
+        """Cloning has a model and data of its own; all other subcommands share theirs."""
+        cloning = subcommand == "clone"
+        self._model_class = CloningModule if cloning else SampoModule
+        self._datamodule_class = DemonstrationDataModule if cloning else RolloutDataModule
+
+    def _parse_ckpt_path(self) -> None:
+        """Do nothing: Lightning would let the checkpoint override the command line."""
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line. Returns None, because a console script exits with what it returns."""
+    _quieten()
+    try:
+        SampoCLI(args)
+    except SampoError as error:
+        sys.stderr.write(f"sampo: error: {error}\n")
+        sys.exit(1)
+
+
+def _quieten() -> None:
+    """Silence messages of Lightning that say nothing to a user of sampo."""
+    logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(
+        lambda record: not record.getMessage().startswith(("GPU available", "TPU available", "💡"))
+    )
+    for message in (
+        ".*does not have many workers.*",
+        ".*Found .* module.s. in eval mode.*",
+        ".*Trying to infer the `batch_size`.*",
+        ".*The number of training batches .* is smaller than the logging interval.*",
+    ):
+        warnings.filterwarnings("ignore", message=message)

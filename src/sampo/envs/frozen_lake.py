@@ -1,0 +1,110 @@
+"""FrozenLake in words: how an environment that gymnasium ships becomes textual.
+
+Two ways to use it: `GymnasiumTextEnv("FrozenLake-v1", wrapper=FrozenLakeText)`, and as the pattern
+for an adapter of one's own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, cast
+
+import gymnasium
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+
+from sampo.envs.gymnasium_text import TextAdapter
+
+_ACTIONS = ("left", "down", "right", "up")
+"""In the order of FrozenLake's action numbers."""
+
+
+class FrozenLakeText(TextAdapter):
+    """Words for gymnasium's FrozenLake.
+
+    Description:
+        Cross the ice from S to G without falling into a hole H; on slippery ice a step may go
+        astray.
+
+    Actions:
+        `left`, `down`, `right`, `up`. Any other text is a turn in which nothing moves.
+
+    Observations:
+        The map, one row a line, with `*` where the walker stands.
+
+    Reward:
+        FrozenLake's: 1 on reaching G, else 0.
+
+    Episode end:
+        FrozenLake's: terminated on G (success) or in a hole; truncated by its time limit.
+
+    State key:
+        (map rows, number of the cell).
+
+    Version history:
+        1: first version.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self._lake = cast(FrozenLakeEnv, env.unwrapped)
+        self._cell = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Put the walker on S."""
+        cell, _ = self.env.reset(seed=seed, options=options)
+        self._cell = int(cell)
+        return self._show(), self._info()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Move as told, or not at all."""
+        word = action.strip().lower()
+        if word not in _ACTIONS:
+            return self._show(), 0.0, False, False, self._info()
+        cell, reward, terminated, truncated, _ = self.env.step(_ACTIONS.index(word))
+        self._cell = int(cell)
+        return self._show(), float(reward), bool(terminated), truncated, self._info()
+
+    def state_key(self) -> tuple[tuple[str, ...], int]:
+        """Return (map rows, number of the cell)."""
+        return self._rows(), self._cell
+
+    def expert_action(self) -> str | None:
+        """Return the first step of a shortest way; slippery ice is not reckoned with."""
+        first: dict[int, int | None] = {self._cell: None}
+        queue = deque([self._cell])
+        while queue:
+            cell = queue.popleft()
+            if "".join(self._rows())[cell] == "G":
+                step = first[cell]
+                return None if step is None else _ACTIONS[step]
+            for action in range(len(_ACTIONS)):
+                following = self._neighbour(cell, action)
+                if following not in first:
+                    first[following] = action if first[cell] is None else first[cell]
+                    queue.append(following)
+        return None
+
+    def _neighbour(self, cell: int, action: int) -> int:
+        """Return the cell that an action is meant to lead to; holes and G lead nowhere else."""
+        if "".join(self._rows())[cell] in "HG":
+            return cell
+        row, column = divmod(cell, self._lake.ncol)
+        row += {1: 1, 3: -1}.get(action, 0)
+        column += {0: -1, 2: 1}.get(action, 0)
+        inside = 0 <= row < self._lake.nrow and 0 <= column < self._lake.ncol
+        return row * self._lake.ncol + column if inside else cell
+
+    def _rows(self) -> tuple[str, ...]:
+        return tuple(b"".join(row).decode() for row in self._lake.desc)
+
+    def _show(self) -> str:
+        row, column = divmod(self._cell, self._lake.ncol)
+        rows = list(self._rows())
+        rows[row] = rows[row][:column] + "*" + rows[row][column + 1 :]
+        return "\n".join(rows)
+
+    def _info(self) -> dict[str, Any]:
+        letter = "".join(self._rows())[self._cell]
+        return {"admissible_actions": list(_ACTIONS), "success": letter == "G"}

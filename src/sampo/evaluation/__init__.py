@@ -1,0 +1,20 @@
+"""How good is the policy: metrics over finished episodes, intervals, and the report of a run."""
+
+from sampo.evaluation.intervals import clustered_interval, wilson_interval
+from sampo.evaluation.metrics import EpisodeMetrics
+from sampo.evaluation.report import (
+    EvaluationReport,
+    EvaluationSetup,
+    TypeResult,
+    evaluate_episodes,
+)
+
+__all__ = [
+    "EpisodeMetrics",
+    "EvaluationReport",
+    "EvaluationSetup",
+    "TypeResult",
+    "clustered_interval",
+    "evaluate_episodes",
+    "wilson_interval",
+]

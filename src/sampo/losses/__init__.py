@@ -1,0 +1,38 @@
+"""Dials 1 and 2: how token losses are summed, and how importance ratios are taken and clipped.
+
+Pure functions of tensors: no logging, no model, no config lookup. `PolicyLoss` composes the parts.
+"""
+
+from sampo.losses.aggregation import Aggregation, TokenWeights
+from sampo.losses.inputs import LossInputs, LossOutput, LossPlan
+from sampo.losses.kl import KLPenalty, kl_estimate
+from sampo.losses.masking import SequenceMask
+from sampo.losses.metrics import Max, Mean, Metric, combine
+from sampo.losses.policy_loss import PolicyLoss
+from sampo.losses.ratio import Ratio
+from sampo.losses.segments import Level, Segments, segments
+from sampo.losses.surrogates import Clip, Surrogate, SurrogateInputs, SurrogateOutput
+
+__all__ = [
+    "Aggregation",
+    "Clip",
+    "KLPenalty",
+    "Level",
+    "LossInputs",
+    "LossOutput",
+    "LossPlan",
+    "Max",
+    "Mean",
+    "Metric",
+    "PolicyLoss",
+    "Ratio",
+    "Segments",
+    "SequenceMask",
+    "Surrogate",
+    "SurrogateInputs",
+    "SurrogateOutput",
+    "TokenWeights",
+    "combine",
+    "kl_estimate",
+    "segments",
+]

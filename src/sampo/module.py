@@ -1,0 +1,366 @@
+"""SAMPO's LightningModule: the policy, its reference, and the update.
+
+One training batch is one rollout by one policy version. Inside `training_step` (manual
+optimisation): score it once with the present and the reference policy, then mini-batch after
+mini-batch take one optimiser step on the loss. It holds no environment and no engine.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import lightning as L
+import torch
+from lightning.pytorch.core.optimizer import LightningOptimizer
+from safetensors.torch import save_file
+from torch import Tensor
+
+from sampo.batch import RolloutBatch, ScoredBatch, by_token_budget, split_evenly
+from sampo.episode import Episode
+from sampo.errors import ConfigError, EngineError, NonFiniteError
+from sampo.evaluation import EpisodeMetrics
+from sampo.losses import LossInputs, Metric, PolicyLoss, combine
+from sampo.models.policy import Policy, load_causal_lm
+from sampo.models.reference import Reference
+
+
+class SampoModule(L.LightningModule):
+    """A policy under policy-gradient training.
+
+    Args:
+        policy: what is trained: a Hugging Face folder or hub id, or the name of a shipped policy.
+        loss: dials 1 and 2, KL and entropy terms included.
+        learning_rate: of AdamW.
+        weight_decay: of AdamW.
+        betas: of AdamW.
+        max_grad_norm: gradients are scaled down to this norm.
+        lr_schedule: course of the learning rate over the updates of the run.
+        warmup_updates: updates over which the learning rate rises linearly from zero.
+        num_mini_batches: optimiser steps per rollout and epoch, with equal numbers of rows.
+        mini_batch_rows: in place of `num_mini_batches`: rows per optimiser step (the paper's way;
+            the last mini-batch may be smaller).
+        epochs: passes over each rollout.
+        shuffle: whether rows are shuffled before they are split; the paper's code does not.
+        micro_batch_tokens: most tokens (padding included) of one forward and backward pass. It
+            changes memory and speed, never the gradient.
+        temperature: of training samples; linked to the rollout's, because scores are those of the
+            distribution that was sampled from.
+        reference: whether to keep a frozen copy of the initial policy for the KL term.
+        dtype: of the weights.
+        attn_implementation: attention of transformers; None is its default.
+        gradient_checkpointing: recompute activations in the backward pass, to save memory.
+        max_skipped_updates: optimiser steps in a row that may be skipped because loss or gradient
+            were not finite, before the run stops.
+    """
+
+    def __init__(
+        self,
+        policy: str,
+        loss: PolicyLoss,
+        learning_rate: float = 1e-6,
+        weight_decay: float = 0.01,
+        betas: tuple[float, float] = (0.9, 0.999),
+        max_grad_norm: float = 1.0,
+        lr_schedule: Literal["constant", "linear", "cosine"] = "constant",
+        warmup_updates: int = 0,
+        num_mini_batches: int | None = None,
+        mini_batch_rows: int | None = None,
+        epochs: int = 1,
+        shuffle: bool = False,
+        micro_batch_tokens: int = 16384,
+        temperature: float = 1.0,
+        reference: bool = True,
+        dtype: Literal["float32", "bfloat16", "float16"] = "float32",
+        attn_implementation: str | None = None,
+        gradient_checkpointing: bool = False,
+        max_skipped_updates: int = 3,
+    ) -> None:
+        super().__init__()
+        if num_mini_batches is not None and mini_batch_rows is not None:
+            raise ConfigError(
+                "model.num_mini_batches and model.mini_batch_rows say the same thing in two ways; "
+                "set one of them to null."
+            )
+        if not reference and loss.needs_reference:
+            raise ConfigError(
+                "The loss has a KL term but model.reference is false; set model.loss.kl_coef to 0 "
+                "or keep the reference."
+            )
+        self.automatic_optimization = False
+        self.save_hyperparameters(ignore=["loss"])
+        self.loss = loss
+        self.policy: Policy | None = None
+        self.update_step = 0
+        """Updates (rollouts trained on) so far: the policy's version."""
+        self.skipped_in_a_row = 0
+        self.in_update = False
+        """Whether the weights are between two versions."""
+        self.eval_metrics = EpisodeMetrics()
+        self._reference: list[Reference] = []
+        self._mini_batch_seed = 0
+
+    def configure_model(self) -> None:
+        """Load the policy and freeze a copy of it as the reference."""
+        if self.policy is not None:
+            return
+        options = self.hparams
+        model = load_causal_lm(
+            options["policy"],
+            dtype=options["dtype"],
+            attn_implementation=options["attn_implementation"],
+        )
+        if options["gradient_checkpointing"]:
+            model.gradient_checkpointing_enable()
+        self.policy = Policy(model)
+        if options["reference"]:
+            self._reference = [Reference.copy_of(self.policy)]
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Return AdamW over the policy."""
+        assert self.policy is not None
+        options = self.hparams
+        return torch.optim.AdamW(
+            self.policy.parameters(),
+            lr=options["learning_rate"],
+            betas=tuple(options["betas"]),
+            weight_decay=options["weight_decay"],
+        )
+
+    def on_fit_start(self) -> None:
+        """Refuse what is not supported yet and move the reference to the device."""
+        if self.trainer.world_size > 1:
+            raise ConfigError(
+                f"This version trains on one device, got {self.trainer.world_size}. "
+                "Set --trainer.devices 1 --trainer.num_nodes 1."
+            )
+        for reference in self._reference:
+            reference.to(self.device)
+
+    def training_step(self, batch: RolloutBatch, batch_idx: int) -> None:
+        """Train on one rollout.
+
+        Args:
+            batch: one rollout by the present policy.
+            batch_idx: not used; see `update_step`.
+        """
+        started = time.perf_counter()
+        if batch.policy_version != self.update_step:
+            raise EngineError(
+                f"The rollout was made by policy version {batch.policy_version}, but the policy "
+                f"is at version {self.update_step}. Add the WeightSync callback to the trainer."
+            )
+        self.in_update = True
+        optimizer = self.optimizers()
+        assert isinstance(optimizer, LightningOptimizer)
+        for group in optimizer.param_groups:
+            group["lr"] = self.hparams["learning_rate"] * self._lr_factor()
+        mini_batches = list(self._mini_batches(batch))
+        scored = self._score(batch, unchanged=len(mini_batches) == 1)
+        metrics: dict[str, Metric] = {}
+        norms: list[float] = []
+        for rows in mini_batches:
+            parts, norm = self._step(optimizer, scored.select(rows))
+            metrics = combine(metrics, parts)
+            norms.append(norm)
+        self.update_step += 1
+        self.in_update = False
+        self._log_update(metrics, norms, optimizer, time.perf_counter() - started)
+
+    def validation_step(self, batch: list[Episode], batch_idx: int) -> None:
+        """Count the episodes of the fixed validation tasks."""
+        self.eval_metrics.update(batch)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log the evaluation; the one before training too, which Lightning calls a sanity check."""
+        values = {f"eval/{name}": value for name, value in self.eval_metrics.compute().items()}
+        self.eval_metrics.reset()
+        if self.trainer.sanity_checking:
+            for logger in self.trainer.loggers:
+                logger.log_metrics({name: float(v) for name, v in values.items()}, step=0)
+            self.trainer.callback_metrics.update(values)
+            return
+        self.log("step", float(self.update_step))
+        self.log("eval/success_rate", values.pop("eval/success_rate"), prog_bar=True)
+        self.log_dict(values)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Store the counters that belong to the weights."""
+        checkpoint["sampo"] = {
+            "update_step": self.update_step,
+            "skipped_in_a_row": self.skipped_in_a_row,
+        }
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore the counters."""
+        self.update_step = checkpoint["sampo"]["update_step"]
+        self.skipped_in_a_row = checkpoint["sampo"]["skipped_in_a_row"]
+
+    def _mini_batches(self, batch: RolloutBatch) -> Iterator[Tensor]:
+        """Yield the rows of each optimiser step, over all epochs."""
+        units = batch.units(self.loss.keep_together_in_mini_batch)
+        rows_per_step = self.hparams["mini_batch_rows"]
+        parts = self.hparams["num_mini_batches"] or 1
+        if rows_per_step is not None:
+            parts = math.ceil(len(batch) / rows_per_step)
+        for epoch in range(self.hparams["epochs"]):
+            if self.hparams["shuffle"]:
+                seed = self.update_step * self.hparams["epochs"] + epoch
+                generator = torch.Generator().manual_seed(seed)
+                order = torch.randperm(int(units.max()) + 1, generator=generator)
+                units = order.to(units.device)[units]
+            yield from split_evenly(units, parts)
+
+    def _score(self, batch: RolloutBatch, *, unchanged: bool) -> ScoredBatch:
+        """Score a rollout once, with the present and the reference policy.
+
+        Args:
+            batch: the rollout.
+            unchanged: there will be one optimiser step only, so the present policy's scores are
+                those of the loss's own forward pass and need not be computed twice.
+        """
+        assert self.policy is not None
+        reference = self._reference[0].policy if self._reference else None
+        return ScoredBatch(
+            batch=batch,
+            old_logprobs=None if unchanged else self._logprobs(self.policy, batch),
+            ref_logprobs=None if reference is None else self._logprobs(reference, batch),
+        )
+
+    @torch.no_grad()
+    def _logprobs(self, policy: Policy, batch: RolloutBatch) -> Tensor:
+        """Return a policy's log-probabilities `[B, L]`, float32, zero off the action mask."""
+        logprobs = torch.zeros_like(batch.advantages)
+        for rows in self._micro_batches(batch):
+            part = batch.select(rows)
+            scores = policy(
+                part.token_ids,
+                part.lengths,
+                part.action_mask,
+                temperature=self.hparams["temperature"],
+                with_entropy=False,
+            )
+            logprobs[rows, : part.token_ids.shape[1]] = scores.logprobs.float()
+        return logprobs
+
+    def _micro_batches(self, batch: RolloutBatch) -> list[Tensor]:
+        units = batch.units(self.loss.keep_together)
+        return by_token_budget(batch.lengths, units, self.hparams["micro_batch_tokens"])
+
+    def _step(
+        self, optimizer: LightningOptimizer, scored: ScoredBatch
+    ) -> tuple[dict[str, Metric], float]:
+        """Take one optimiser step on a mini-batch; return its metrics and gradient norm."""
+        assert self.policy is not None
+        scored = self._plan(scored)
+        metrics: dict[str, Metric] = {}
+        total = 0.0
+        optimizer.zero_grad()
+        for rows in self._micro_batches(scored.batch):
+            output = self.loss(self._loss_inputs(scored.select(rows)))
+            self.manual_backward(output.loss)
+            metrics = combine(metrics, output.metrics)
+            total += float(output.loss.detach())
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.policy.parameters(), self.hparams["max_grad_norm"]
+        )
+        if math.isfinite(total) and bool(torch.isfinite(norm)):
+            optimizer.step()
+            self.skipped_in_a_row = 0
+        else:
+            optimizer.zero_grad()
+            self._skip(scored)
+        return metrics, float(norm)
+
+    def _plan(self, scored: ScoredBatch) -> ScoredBatch:
+        """Decide what needs the whole mini-batch, before its first micro-batch."""
+        batch, log_ratio = scored.batch, None
+        if self.loss.needs_log_ratio:
+            assert self.policy is not None
+            now = self._logprobs(self.policy, batch)
+            log_ratio = now - (now if scored.old_logprobs is None else scored.old_logprobs)
+        plan = self.loss.plan(batch, log_ratio=log_ratio, advantages=batch.advantages)
+        return replace(
+            scored,
+            weights=plan.surrogate.normalised(),
+            regulariser_weights=plan.regulariser.normalised(),
+            keep=plan.keep if self.loss.needs_log_ratio else None,
+        )
+
+    def _loss_inputs(self, part: ScoredBatch) -> LossInputs:
+        """Run the policy on a micro-batch and put together what the loss looks at."""
+        assert self.policy is not None and part.weights is not None
+        batch = part.batch
+        scores = self.policy(
+            batch.token_ids,
+            batch.lengths,
+            batch.action_mask,
+            temperature=self.hparams["temperature"],
+        )
+        old = scores.logprobs.detach() if part.old_logprobs is None else part.old_logprobs
+        return LossInputs(
+            logprobs=scores.logprobs,
+            old_logprobs=old,
+            ref_logprobs=part.ref_logprobs,
+            entropy=scores.entropy,
+            sampling_logprobs=batch.sampling_logprobs,
+            advantages=batch.advantages,
+            action_mask=batch.action_mask,
+            turn_ids=batch.turn_ids,
+            episode_ids=batch.episode_ids,
+            weights=part.weights,
+            regulariser_weights=part.regulariser_weights,
+            keep=part.keep,
+        )
+
+    def _skip(self, scored: ScoredBatch) -> None:
+        """Count a step that was not taken, keep its batch, and stop after too many in a row."""
+        self.skipped_in_a_row += 1
+        folder = Path(self.trainer.log_dir or self.trainer.default_root_dir) / "skipped"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"update_{self.update_step:06d}_{self.skipped_in_a_row}.safetensors"
+        tensors = {name: v for name, v in vars(scored.batch).items() if isinstance(v, Tensor)}
+        save_file({name: v.contiguous().cpu() for name, v in tensors.items()}, path)
+        if self.skipped_in_a_row > self.hparams["max_skipped_updates"]:
+            raise NonFiniteError(
+                f"Loss or gradient were not finite in {self.skipped_in_a_row} optimiser steps in "
+                f"a row, at update {self.update_step}. The batches are in {folder}. Lower "
+                "model.learning_rate, or resume an earlier checkpoint with --ckpt_path."
+            )
+
+    def _lr_factor(self) -> float:
+        """Return the learning rate's share of its full value at the present update."""
+        done, warmup = self.update_step, self.hparams["warmup_updates"]
+        if done < warmup:
+            return (done + 1) / (warmup + 1)
+        kind = self.hparams["lr_schedule"]
+        if kind == "constant":
+            return 1.0
+        epochs, batches = self.trainer.max_epochs, self.trainer.num_training_batches
+        if not epochs or epochs < 0 or math.isinf(batches):
+            raise ConfigError(f"model.lr_schedule={kind} needs a finite trainer.max_epochs.")
+        share = min((done - warmup) / max(epochs * batches - warmup, 1), 1.0)
+        return 1.0 - share if kind == "linear" else 0.5 * (1.0 + math.cos(math.pi * share))
+
+    def _log_update(
+        self,
+        metrics: dict[str, Metric],
+        norms: list[float],
+        optimizer: LightningOptimizer,
+        seconds: float,
+    ) -> None:
+        values = {f"train/{name}": metric.value for name, metric in metrics.items()}
+        finite = [norm for norm in norms if math.isfinite(norm)]
+        values |= {
+            "train/grad_norm": sum(finite) / len(finite) if finite else math.nan,
+            "train/learning_rate": optimizer.param_groups[0]["lr"],
+            "train/optimizer_steps": float(len(norms)),
+            "train/skipped_steps": float(len(norms) - len(finite)),
+            "time/update_s": seconds,
+        }
+        self.log("step", float(self.update_step))
+        self.log_dict(values)

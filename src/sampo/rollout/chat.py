@@ -1,0 +1,122 @@
+"""Messages into token ids, through the tokenizer's own chat template.
+
+The only place that knows chat templates. Everything is encoded once, as it is added: a whole
+conversation is never rendered again, because neither decoding and re-encoding nor a template's
+treatment of history (Qwen3's drops old `<think>` blocks) gives back the ids that were sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from sampo.errors import PolicyError
+
+Message = Mapping[str, str]
+
+_REPLY = "REPLY7f3a"
+"""Stands for a reply in the conversations that are rendered to learn the template's framing."""
+_THOUGHTFUL_REPLY = f"<think>\nwhy\n</think>\n\n{_REPLY}"
+
+
+class ChatRenderer:
+    """Renders user messages as the token ids that a policy is given.
+
+    Args:
+        tokenizer: a tokenizer with a chat template and an end-of-sequence token.
+        system: text of a system message that opens every row, or None for the template's default.
+        template_kwargs: further variables of the template, e.g. `{"enable_thinking": False}`.
+
+    Raises:
+        PolicyError: the tokenizer has no chat template or no end-of-sequence token, or its
+            template loses replies.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        system: str | None = None,
+        template_kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
+        if tokenizer.chat_template is None or tokenizer.eos_token_id is None:
+            raise PolicyError(
+                f"The tokenizer of {tokenizer.name_or_path!r} has no chat template or no "
+                "end-of-sequence token. Use an instruct checkpoint, or set both on the tokenizer."
+            )
+        self.tokenizer = tokenizer
+        self._template_kwargs = dict(template_kwargs or {})
+        self._system: list[Message] = [{"role": "system", "content": system}] if system else []
+        self.end_id = int(tokenizer.eos_token_id)
+        self._end_text = str(tokenizer.eos_token)
+        self.keeps_prefix = self._replies_survive(_REPLY)
+        """Whether the template renders old replies as they were written."""
+        self.keeps_thoughts = self._replies_survive(_THOUGHTFUL_REPLY)
+        """Whether it also keeps a `<think>` block of an old reply."""
+
+    def opening(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """Return the ids of a fresh prompt that ends where the policy begins to write."""
+        return self._encode(self._render(messages, generate=True))
+
+    def continuation(self, message: str, *, closed: bool) -> tuple[int, ...]:
+        """Return the ids between one reply and the next.
+
+        Args:
+            message: the user message in between.
+            closed: whether the reply before ended with the end-of-sequence token. If not (it was
+                cut off), the closing token is added here, as framing that is not trained on.
+        """
+        text = self._render(
+            [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "content": _REPLY},
+                {"role": "user", "content": message},
+            ],
+            generate=True,
+        )
+        _, _, tail = text.partition(_REPLY)
+        if closed:
+            tail = tail.removeprefix(self._end_text)
+        return self._encode(tail)
+
+    def keeps(self, reply: str) -> bool:
+        """Return whether a transcript may go on after this reply without breaking its prefix."""
+        return self.keeps_thoughts if "</think>" in reply else self.keeps_prefix
+
+    def reply_ids(self, text: str) -> tuple[int, ...]:
+        """Return the ids of a demonstrated reply, with its end-of-sequence token."""
+        return (*self._encode(text), self.end_id)
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return sampled ids as text without special tokens: a view, never encoded again."""
+        return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+
+    def _render(self, messages: Sequence[Message], *, generate: bool) -> str:
+        rendered = self.tokenizer.apply_chat_template(
+            [*self._system, *messages],
+            add_generation_prompt=generate,
+            tokenize=False,
+            **self._template_kwargs,
+        )
+        assert isinstance(rendered, str)
+        return rendered
+
+    def _encode(self, text: str) -> tuple[int, ...]:
+        return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _replies_survive(self, reply: str) -> bool:
+        first: list[Message] = [{"role": "user", "content": "x"}]
+        later: list[Message] = [
+            *first,
+            {"role": "assistant", "content": reply},
+            {"role": "user", "content": "y"},
+        ]
+        whole = self._render(later, generate=True)
+        if _REPLY not in whole:
+            raise PolicyError(
+                f"The chat template of {self.tokenizer.name_or_path!r} loses the assistant's "
+                "replies, so episodes cannot be written with it. Set another chat template."
+            )
+        return whole.startswith(self._render(first, generate=True) + reply)

@@ -1,0 +1,201 @@
+"""Lightning's Trainer with sampo's subcommands: signatures here are options of the command line."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import lightning as L
+from rich.console import Console
+from rich.progress import Progress
+
+from sampo.callbacks.episode_keeper import EpisodeKeeper
+from sampo.callbacks.run_folder import run_folder
+from sampo.checkpoint import export_policy, latest_checkpoint, load_checkpoint
+from sampo.data.collect import CollectionPlan, collect_demonstrations
+from sampo.data.datamodule import RolloutDataModule
+from sampo.data.demonstrations import write_demonstrations
+from sampo.errors import ConfigError
+from sampo.evaluation import EvaluationSetup, evaluate_episodes
+from sampo.module import SampoModule
+
+
+class SampoTrainer(L.Trainer):
+    """A Trainer that can also clone, collect, evaluate and export."""
+
+    def fit(
+        self,
+        model: L.LightningModule,
+        train_dataloaders: Any = None,
+        val_dataloaders: Any = None,
+        datamodule: L.LightningDataModule | None = None,
+        ckpt_path: str | None = None,
+        weights_only: bool = True,
+    ) -> None:
+        """Train a policy with reinforcement learning.
+
+        Args:
+            model: the module.
+            train_dataloaders: not used.
+            val_dataloaders: not used.
+            datamodule: the data.
+            ckpt_path: checkpoint to continue from; `last` is the newest one of this run's name.
+            weights_only: load checkpoints without executing anything in them.
+        """
+        path = self._resolve(ckpt_path)
+        super().fit(model, datamodule=datamodule, ckpt_path=path, weights_only=weights_only)
+
+    def evaluate(
+        self,
+        model: SampoModule,
+        datamodule: RolloutDataModule,
+        ckpt_path: str | None = None,
+        split: Literal["val", "test"] = "val",
+        output: str | None = None,
+        weights_only: bool = True,
+    ) -> None:
+        """Play fixed held-out tasks and report success with its interval.
+
+        Args:
+            model: the module.
+            datamodule: the data.
+            ckpt_path: checkpoint to evaluate; without it, the policy that `model.policy` names.
+            split: which tasks.
+            output: JSON file of the report; default `evaluation_SPLIT.json` in the run folder.
+            weights_only: load checkpoints without executing anything in them.
+        """
+        keeper = EpisodeKeeper()
+        self.callbacks.append(keeper)  # pyright: ignore[reportAttributeAccessIssue]
+        run = self.validate if split == "val" else self.test
+        path = self._resolve(ckpt_path)
+        run(
+            model, datamodule=datamodule, ckpt_path=path, verbose=False, weights_only=weights_only
+        )
+        setup = EvaluationSetup(
+            split=split,
+            seed=datamodule.evaluation.seed,
+            sampling=asdict(datamodule.eval_sampling),
+            checkpoint=path or str(model.hparams["policy"]),
+            config=str(run_folder(self) / "config.yaml"),
+        )
+        report = evaluate_episodes(keeper.episodes, setup)
+        file = Path(output) if output else run_folder(self) / f"evaluation_{split}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(report.to_json() + "\n")
+        episodes = keeper.write(run_folder(self) / f"evaluation_{split}_episodes.jsonl")
+        console = Console()
+        console.print(report.table())
+        console.print(f"Report: {file}\nEpisodes: {episodes}", soft_wrap=True)
+
+    def collect(
+        self,
+        model: SampoModule,
+        datamodule: RolloutDataModule,
+        output: str,
+        episodes: int = 1000,
+        source: Literal["expert", "policy"] = "expert",
+        split: str = "train",
+        noise: float = 0.0,
+        only_successes: bool = True,
+        min_reward: float | None = None,
+        ckpt_path: str | None = None,
+    ) -> None:
+        """Play episodes and write those that succeed as demonstrations.
+
+        Args:
+            model: the module.
+            datamodule: the data.
+            output: the Parquet file.
+            episodes: how many are played.
+            source: who acts: the environment's expert, or the policy.
+            split: which tasks.
+            noise: probability per turn that the expert acts at random instead.
+            only_successes: leave out episodes without success.
+            min_reward: leave out episodes with a smaller raw return.
+            ckpt_path: checkpoint of the policy; without it, the one that `model.policy` names.
+        """
+        plan = CollectionPlan(
+            source=source,
+            num_episodes=episodes,
+            split=split,
+            noise=noise,
+            only_successes=only_successes,
+            min_reward=min_reward,
+        )
+        if source == "policy":
+            self._load_policy(model, datamodule, self._resolve(ckpt_path))
+        with Progress() as bar:
+            task = bar.add_task("collecting", total=episodes)
+
+            def progress(played: int, accepted: int) -> None:
+                bar.update(task, completed=played, description=f"collecting, {accepted} kept")
+
+            summary = write_demonstrations(
+                output,
+                collect_demonstrations(datamodule, plan, progress),
+                policy=plan.policy_name,
+                metadata={"env": type(datamodule.env).__qualname__, "split": split},
+            )
+        datamodule.teardown("collect")
+        console = Console()
+        console.print(summary.table())
+        console.print(f"Demonstrations: {output}", soft_wrap=True)
+
+    def clone(
+        self,
+        model: L.LightningModule,
+        datamodule: L.LightningDataModule,
+        ckpt_path: str | None = None,
+        weights_only: bool = True,
+    ) -> None:
+        """Clone demonstrations: the start of a policy that reinforcement learning improves.
+
+        Args:
+            model: the module.
+            datamodule: the data.
+            ckpt_path: checkpoint to continue from.
+            weights_only: load checkpoints without executing anything in them.
+        """
+        path = self._resolve(ckpt_path)
+        super().fit(model, datamodule=datamodule, ckpt_path=path, weights_only=weights_only)
+
+    def export(
+        self, model: SampoModule, datamodule: RolloutDataModule, ckpt_path: str, output: str
+    ) -> None:
+        """Write the policy of a checkpoint as a Hugging Face folder.
+
+        Args:
+            model: not used.
+            datamodule: not used.
+            ckpt_path: the checkpoint; `last` is the newest one of this run's name.
+            output: the folder.
+        """
+        path = self._resolve(ckpt_path)
+        if path is None:
+            raise ConfigError("export needs --ckpt_path.")
+        folder = export_policy(path, output)
+        Console().print(f"Hugging Face folder: {folder}", soft_wrap=True)
+
+    def _load_policy(
+        self, model: SampoModule, datamodule: RolloutDataModule, path: str | None
+    ) -> None:
+        """Give the engine a policy outside of any loop."""
+        model.configure_model()
+        assert model.policy is not None
+        if path is not None:
+            model.load_state_dict(load_checkpoint(path)["state_dict"], strict=False)
+        model.policy.to(self.strategy.root_device)
+        datamodule.setup("collect")
+        datamodule.engine.sync_weights(model.policy, model.update_step)
+
+    def _resolve(self, ckpt_path: str | None) -> str | None:
+        """Return the checkpoint that an option names; `last` is the newest of this run's name."""
+        if ckpt_path is None:
+            return None
+        if ckpt_path != "last":
+            load_checkpoint(ckpt_path)
+            return ckpt_path
+        path = latest_checkpoint(run_folder(self).parent)
+        Console(stderr=True).print(f"Continuing from {path}", soft_wrap=True)
+        return str(path)

@@ -1,0 +1,90 @@
+"""Batches: selection, units that stay together, mini- and micro-batches."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sampo.batch import RolloutBatch, ScoredBatch, by_token_budget, split_evenly
+
+
+def make_batch() -> RolloutBatch:
+    """Three rows: two turns of episode 0 (3 and 5 tokens) and one turn of episode 1 (2 tokens).
+
+    tokens       1 2 3 . .     4 5 6 7 8     9 10 . . .
+    action mask  0 1 1 . .     0 0 1 1 1     0  1 . . .
+    """
+    mask = torch.tensor([[0, 1, 1, 0, 0], [0, 0, 1, 1, 1], [0, 1, 0, 0, 0]]).bool()
+    turns = torch.tensor([[0], [1], [2]]).expand(3, 5)
+    episodes = torch.tensor([[0], [0], [1]]).expand(3, 5)
+    return RolloutBatch(
+        token_ids=torch.tensor([[1, 2, 3, 0, 0], [4, 5, 6, 7, 8], [9, 10, 0, 0, 0]]),
+        lengths=torch.tensor([3, 5, 2]),
+        action_mask=mask,
+        turn_ids=torch.where(mask, turns, -1),
+        episode_ids=torch.where(mask, episodes, -1),
+        advantages=mask * 1.0,
+        sampling_logprobs=mask * -0.5,
+        policy_version=4,
+    )
+
+
+def test_select_trims_to_the_longest_selected_row() -> None:
+    part = make_batch().select(torch.tensor([2, 0]))
+    assert part.token_ids.tolist() == [[9, 10, 0], [1, 2, 3]]
+    assert part.lengths.tolist() == [2, 3]
+    assert part.turn_ids.tolist() == [[-1, 2, -1], [-1, 0, 0]]
+    assert part.policy_version == 4
+
+
+def test_scored_batch_selects_scores_with_their_rows() -> None:
+    batch = make_batch()
+    scored = ScoredBatch(
+        batch=batch, old_logprobs=batch.sampling_logprobs, ref_logprobs=None, keep=batch.action_mask
+    )
+    part = scored.select(torch.tensor([2]))
+    assert part.old_logprobs is not None and part.keep is not None
+    assert part.old_logprobs.tolist() == [[0.0, -0.5]]
+    assert part.keep.tolist() == [[False, True]]
+    assert part.ref_logprobs is None and part.weights is None
+
+
+def test_rows_of_an_episode_are_one_unit_only_when_asked() -> None:
+    batch = make_batch()
+    assert batch.units("turn").tolist() == [0, 1, 2]
+    assert batch.units("episode").tolist() == [0, 0, 1]
+
+
+def test_split_keeps_units_whole_and_in_order() -> None:
+    parts = split_evenly(torch.tensor([0, 0, 1, 2, 2]), 2)
+    assert [rows.tolist() for rows in parts] == [[0, 1, 2], [3, 4]]
+    assert len(split_evenly(torch.tensor([0, 1]), 5)) == 2
+
+
+def test_micro_batches_are_filled_longest_first() -> None:
+    """Lengths 3 5 2 under a budget of 10: 5+3 (padded 2 x 5 = 10), then 2."""
+    lengths = torch.tensor([3, 5, 2])
+    groups = by_token_budget(lengths, torch.arange(3), 10)
+    assert [rows.tolist() for rows in groups] == [[1, 0], [2]]
+    together = by_token_budget(lengths, torch.tensor([0, 0, 1]), 10)
+    assert [rows.tolist() for rows in together] == [[0, 1], [2]]
+    alone = by_token_budget(lengths, torch.arange(3), 1)
+    assert sorted(rows.tolist() for rows in alone) == [[0], [1], [2]]
+
+
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=30),
+    episode_size=st.integers(1, 4),
+    budget=st.integers(1, 200),
+)
+def test_micro_batches_hold_every_row_once_within_the_budget(
+    lengths: list[int], episode_size: int, budget: int
+) -> None:
+    units = torch.arange(len(lengths)) // episode_size
+    groups = by_token_budget(torch.tensor(lengths), units, budget)
+    assert sorted(row for group in groups for row in group.tolist()) == list(range(len(lengths)))
+    for group in groups:
+        rows = group.tolist()
+        inside = {int(units[row]) for row in rows}
+        assert all(row in rows for row in range(len(lengths)) if int(units[row]) in inside)
+        padded = len(rows) * max(lengths[row] for row in rows)
+        assert padded <= budget or len(inside) == 1
