@@ -112,6 +112,8 @@ def _quieten() -> None:
     )
     for message in (
         ".*does not have many workers.*",
+        ".*IterableDataset` has `__len__` defined.*",
+        ".*isinstance.treespec, LeafSpec.*",
         ".*Found .* module.s. in eval mode.*",
         ".*Trying to infer the `batch_size`.*",
         ".*The number of training batches .* is smaller than the logging interval.*",

@@ -30,7 +30,8 @@ def config_root() -> Path:
 def list_configs() -> list[str]:
     """Return the names of all shipped configs, sorted, e.g. `envs/sokoban` and `quickstart`."""
     root = config_root()
-    return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.yaml"))
+    files = root.rglob("*.yaml")
+    return sorted(file.relative_to(root).with_suffix("").as_posix() for file in files)
 
 
 def find_config(name_or_path: str | Path) -> Path:

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from sampo.callbacks.episode_keeper import EpisodeKeeper
-from sampo.callbacks.run_folder import run_folder
+from sampo.callbacks.run_folder import run_folder, runs_folder
 from sampo.checkpoint import export_policy, latest_checkpoint, load_checkpoint
 from sampo.data.collect import CollectionPlan, collect_demonstrations
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstrations import write_demonstrations
+from sampo.data.episode_log import write_episodes
 from sampo.errors import ConfigError
 from sampo.evaluation import EvaluationSetup, evaluate_episodes
 from sampo.module import SampoModule
@@ -83,7 +84,8 @@ class SampoTrainer(L.Trainer):
         file = Path(output) if output else run_folder(self) / f"evaluation_{split}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(report.to_json() + "\n")
-        episodes = keeper.write(run_folder(self) / f"evaluation_{split}_episodes.jsonl")
+        episodes = run_folder(self) / f"evaluation_{split}_episodes.jsonl"
+        write_episodes(episodes, keeper.episodes)
         console = Console()
         console.print(report.table())
         console.print(f"Report: {file}\nEpisodes: {episodes}", soft_wrap=True)
@@ -196,6 +198,6 @@ class SampoTrainer(L.Trainer):
         if ckpt_path != "last":
             load_checkpoint(ckpt_path)
             return ckpt_path
-        path = latest_checkpoint(run_folder(self).parent)
+        path = latest_checkpoint(runs_folder(self))
         Console(stderr=True).print(f"Continuing from {path}", soft_wrap=True)
         return str(path)

@@ -12,7 +12,12 @@ from sampo.episode import Episode, StopReason, Turn
 from sampo.errors import ConfigError, MissingDataError
 
 
-def turn(action="up", reward=-0.1, admissible=("up", "down"), **kwargs):
+def turn(
+    action: str | None = "up",
+    reward=-0.1,
+    admissible: tuple[str, ...] | None = ("up", "down"),
+    **kwargs,
+):
     return Turn(
         observation="a wall",
         reply=f"<action>{action}</action>",

@@ -100,14 +100,14 @@ def test_type_names_survive_in_any_script():
 def over_ranks(*batches):
     """Compute on one thread per rank, with torchmetrics' own reduction over a fake gather."""
     barrier = Barrier(len(batches))
-    posted = [None] * len(batches)
-    results = [None] * len(batches)
+    posted: dict[int, torch.Tensor] = {}
+    results: dict[int, dict[str, torch.Tensor]] = {}
 
     def run(rank):
         def gather(tensor, group):
             posted[rank] = tensor
             barrier.wait()
-            gathered = list(posted)
+            gathered = [posted[number] for number in range(len(batches))]
             barrier.wait()
             assert len({(part.dtype, part.ndim) for part in gathered}) == 1
             return gathered
@@ -123,7 +123,7 @@ def over_ranks(*batches):
         thread.start()
     for thread in threads:
         thread.join(timeout=30)
-    return results
+    return [results[rank] for rank in range(len(batches))]
 
 
 def test_ranks_reduce_to_the_metrics_of_all_episodes():

@@ -54,7 +54,7 @@ def test_nothing_to_count_gives_zeros(batch_of):
 def test_wrong_settings_say_what_to_do():
     with pytest.raises(ConfigError, match="Did you mean 'token_mean'"):
         Aggregation(kind="token-mean")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConfigError, match="set aggregation.max_length"):
+    with pytest.raises(ConfigError, match=r"set aggregation\.max_length"):
         Aggregation(kind="sum_over_max_length")
     with pytest.raises(ConfigError, match="no effect"):
         Aggregation(kind="token_mean", max_length=5)

@@ -2,11 +2,10 @@
 
 import pytest
 import torch
+from torch import Tensor
 
 from sampo.errors import ConfigError
 from sampo.losses import KLPenalty, kl_estimate
-
-from torch import Tensor
 
 # Annex A: reference minus rollout log-probability, rollout and current from conftest.
 REF = [[0.1, -0.2, 0.3, -0.4], [0.05, 0, -1, 0], [2, -2, 0, 0], [0, 0, 0, 0.7]]
@@ -19,7 +18,7 @@ REF = [[0.1, -0.2, 0.3, -0.4], [0.05, 0, -1, 0], [2, -2, 0, 0], [0, 0, 0, 0.7]]
 def test_annex_values(golden, kind, expected):
     reference = golden.old_logprobs + torch.tensor(REF, dtype=torch.float64)
     values = kl_estimate(golden.logprobs, reference, kind)[golden.action_mask]
-    assert float(values.mean()) == pytest.approx(expected, rel=1e-6)
+    assert values.mean().item() == pytest.approx(expected, rel=1e-6)
 
 
 def test_annex_gradient_of_k3(golden):
@@ -112,7 +111,7 @@ def test_k1_as_a_loss_has_no_expected_gradient():
 def test_wrong_settings_say_what_to_do():
     with pytest.raises(ConfigError, match="Did you mean 'k3'"):
         KLPenalty(kind="k33")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConfigError, match="kl.gradient"):
+    with pytest.raises(ConfigError, match="one of"):
         KLPenalty(gradient="k5")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match="only for kind k1 or k3"):
         KLPenalty(kind="abs", gradient="importance_weighted")

@@ -66,9 +66,7 @@ def test_gradcheck_through_both_outputs(temperature: float):
     hidden, weight, targets = example(5, 3, 6)
 
     def both(hidden: Tensor, weight: Tensor):
-        return tuple(
-            token_scores(hidden, weight, targets, temperature=temperature, chunk_size=2)
-        )
+        return tuple(token_scores(hidden, weight, targets, temperature=temperature, chunk_size=2))
 
     assert torch.autograd.gradcheck(both, (hidden, weight))
 

@@ -1,13 +1,13 @@
 """Sokoban: generated levels or Boxoban files, a solver, text and image renderings.
 
-`SokobanEnv` is the environment. The rest stands on its own: `generate` makes levels, `load_levels`
-and `parse_level` read them, `solve` finds shortest solutions, `image` draws pictures.
+`SokobanEnv` is the environment. The rest stands on its own: `generate_level` makes levels,
+`load_levels` and `parse_level` read them, `solve` finds shortest solutions, `image` draws pictures.
 """
 
 from sampo_envs.sokoban.board import ACTIONS, Board, Level, State, is_solved, move
 from sampo_envs.sokoban.boxoban import load_levels, parse_level
 from sampo_envs.sokoban.env import SokobanEnv
-from sampo_envs.sokoban.generate import LevelSettings, generate
+from sampo_envs.sokoban.generate import LevelSettings, generate_level
 from sampo_envs.sokoban.picture import image, write_png
 from sampo_envs.sokoban.prompt import CompactPrompt, SokobanPrompt
 from sampo_envs.sokoban.render import coordinates, grid, relative
@@ -25,7 +25,7 @@ __all__ = [
     "SokobanPrompt",
     "State",
     "coordinates",
-    "generate",
+    "generate_level",
     "grid",
     "image",
     "is_solved",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from sampo.envs.base import TextEnv, task_of
-from sampo.envs.prompt import PromptFormat
+from sampo.envs import PromptFormat, TextEnv, task_of
 from sampo.errors import ConfigError, EnvFailure, did_you_mean
 from sampo_envs.sokoban.board import ACTIONS, Board, State, boxes_on_target, is_solved, move
 from sampo_envs.sokoban.expert import Expert
@@ -24,7 +24,7 @@ BOX_REWARD = 1.0
 SOLVED_REWARD = 10.0
 
 EXPERT_NODE_LIMIT = 300_000
-"""Most states that the expert visits to find a solution: under a second."""
+"""Most states that the expert visits to find a solution: at most about two seconds."""
 
 
 class SokobanEnv(TextEnv):
@@ -144,8 +144,8 @@ class SokobanEnv(TextEnv):
             ConfigError: There is no such task.
             MissingDataError: The level files are not there.
         """
-        super().reset(seed=seed)
-        task = task_of(options, self.tasks("train")[0])
+        gymnasium.Env.reset(self, seed=seed)
+        task = task_of(options, self._source.first())
         self._board, self._state = self._source.level(task)
         self._turn = 0
         self._expert = Expert(self._board, EXPERT_NODE_LIMIT)

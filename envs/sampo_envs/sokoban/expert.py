@@ -41,7 +41,7 @@ class Expert:
         """Solve `state` and note the action of every state on the way."""
         search = solve(self._board, state, self._node_limit)
         self._lost = search.actions is None and search.complete
-        self._advice[state] = None
         for action in search.actions or ():
             self._advice[state] = action
             state = move(self._board, state, action)
+        self._advice[state] = None

@@ -58,7 +58,7 @@ class LevelSettings:
                 raise ConfigError(f"Sokoban: {name} is {value}; it must be at least 1.")
 
 
-def generate(
+def generate_level(
     settings: LevelSettings, seed: int, accept: Callable[[Board], bool] | None = None
 ) -> Level:
     """Return the level of a seed.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from sampo.envs.tags import TagPrompt
+from sampo.envs import TagPrompt
 from sampo_envs.sokoban.render import LEGENDS
 
 RULES = (

@@ -12,7 +12,7 @@ episode can therefore occur in training.
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from typing import overload
 from sampo.errors import ConfigError, did_you_mean
 from sampo_envs.sokoban.board import Board, Level
 from sampo_envs.sokoban.boxoban import load_levels
-from sampo_envs.sokoban.generate import LevelSettings, generate
+from sampo_envs.sokoban.generate import LevelSettings, generate_level
 
 SEEDS = {
     "train": range(2**16),
@@ -38,7 +38,7 @@ BUCKETS = ("train",) * 6 + ("val", "test")
 def split_of(board: Board) -> str:
     """Return the split that owns a board, the same in every process and release."""
     text = f"{board.height} {board.width} {board.walls:x} {board.targets:x}"
-    return BUCKETS[zlib.crc32(text.encode()) % len(BUCKETS)]
+    return BUCKETS[hashlib.sha256(text.encode()).digest()[0] % len(BUCKETS)]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,10 @@ class LevelSource(ABC):
     def level(self, task: str) -> Level:
         """Return the level of a task."""
 
+    def first(self) -> str:
+        """Return the first task there is, of train if possible."""
+        return next(names[0] for split in SEEDS if len(names := self.tasks(split)))
+
     def check(self, task: str) -> tuple[str, int]:
         """Return the split and the number of a task.
 
@@ -146,7 +150,7 @@ class FileLevels(LevelSource):
 @lru_cache(maxsize=2**14)
 def _generated(settings: LevelSettings, split: str, seed: int) -> Level:
     """Return the level of a seed on a board of a split."""
-    return generate(settings, seed, accept=lambda board: split_of(board) == split)
+    return generate_level(settings, seed, accept=lambda board: split_of(board) == split)
 
 
 @lru_cache(maxsize=8)

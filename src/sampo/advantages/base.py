@@ -19,8 +19,9 @@ from sampo.episode import Episode, EpisodeGroup
 
 Advantages = list[list[float]]
 """One number per turn: `[episode][turn]`."""
-BaselineOver = Literal["turns", "episodes"]
-"""Whether every turn or every episode counts once in the statistics of a group."""
+BaselineOver = Literal["turns", "episodes", "first_turns"]
+"""What counts once in the statistics of a group: every turn, every episode with its mean score, or
+every episode with the score of its first turn."""
 Singleton = Literal["zero", "score"]
 """What a pool of one gives: nothing to compare with, so 0, or the score itself (the paper)."""
 
@@ -96,15 +97,13 @@ class Pool:
 
 
 def score_pool(scores: Sequence[Sequence[float]], baseline_over: BaselineOver) -> list[float]:
-    """Return the pool of a group's baseline: all turn scores, or one mean score per episode."""
-    if baseline_over == "turns":
-        return [score for episode in scores for score in episode]
+    """Return the pool of a group's baseline, finite scores only (see `BaselineOver`)."""
     finite = [[score for score in episode if math.isfinite(score)] for episode in scores]
-    return [
-        episode[0] if min(episode) == max(episode) else math.fsum(episode) / len(episode)
-        for episode in finite
-        if episode
-    ]
+    if baseline_over == "turns":
+        return [score for episode in finite for score in episode]
+    if baseline_over == "first_turns":
+        return [episode[0] for episode in finite if episode]
+    return [Pool.of(episode).mean for episode in finite if episode]
 
 
 def group_relative(

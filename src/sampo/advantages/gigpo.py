@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Literal
 
 from sampo.advantages.base import (
@@ -18,6 +19,7 @@ from sampo.advantages.base import (
     turn_scores,
 )
 from sampo.episode import EpisodeGroup
+from sampo.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,18 @@ class GiGPO(AdvantageEstimator):
     """What counts once in the episode part's statistics: see `GRPO.baseline_over`."""
     singleton: Singleton = "zero"
     """What a pool of one gives in the episode part: 0, or the score itself (the paper's code)."""
+    similarity: float | None = None
+    """None: states are the same if their keys are equal. A number in (0, 1]: text keys are the
+    same if `difflib`'s ratio reaches it; each joins the first cluster whose first member is that
+    similar, in order of episode and turn, so the result depends on the order. Quadratic."""
+
+    def __post_init__(self) -> None:
+        """Refuse a threshold that joins everything or nothing."""
+        if self.similarity is not None and not 0.0 < self.similarity <= 1.0:
+            raise ConfigError(
+                f"GiGPO: similarity={self.similarity} must lie in (0, 1] (the paper's code: 0.95), "
+                "or be null to compare keys exactly."
+            )
 
     def __call__(self, group: EpisodeGroup) -> Advantages:
         """Return one advantage per turn, `[episode][turn]`."""
@@ -68,10 +82,11 @@ class GiGPO(AdvantageEstimator):
         """Return the step part alone: each turn against those that started in its state."""
         returns = [step_returns(episode, self.gamma) for episode in group.episodes]
         members: dict[Hashable, list[tuple[int, int]]] = {}
+        anchors: list[str] = []
         for i, episode in enumerate(group.episodes):
             for k, turn in enumerate(episode.turns):
                 if turn.state_key is not None:
-                    members.setdefault(turn.state_key, []).append((i, k))
+                    members.setdefault(self._anchor(turn.state_key, anchors), []).append((i, k))
         advantages = [[0.0] * len(episode.turns) for episode in group.episodes]
         for places in members.values():
             pool = Pool.of([returns[i][k] for i, k in places])
@@ -80,3 +95,18 @@ class GiGPO(AdvantageEstimator):
                     returns[i][k], divide_by_std=self.normalise == "mean_std"
                 )
         return advantages
+
+    def _anchor(self, key: Hashable, anchors: list[str]) -> Hashable:
+        """Return the key of the step group that a state belongs to, adding it to `anchors`."""
+        if self.similarity is None:
+            return key
+        if not isinstance(key, str):
+            raise ConfigError(
+                f"GiGPO: similarity={self.similarity} compares text, but this environment's "
+                f"state_key() is a {type(key).__name__}; set similarity to null."
+            )
+        for anchor in anchors:
+            if SequenceMatcher(None, key, anchor).ratio() >= self.similarity:
+                return anchor
+        anchors.append(key)
+        return key

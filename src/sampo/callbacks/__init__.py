@@ -1,1 +1,19 @@
+"""What watches a run and acts: one thing each, composed in the config's `trainer.callbacks`."""
 
+from sampo.callbacks.checkpoints import Checkpoints
+from sampo.callbacks.episode_writer import EpisodeWriter
+from sampo.callbacks.progress import RunProgress
+from sampo.callbacks.rollout_stats import RolloutStats
+from sampo.callbacks.run_summary import RunSummary
+from sampo.callbacks.throughput import Throughput
+from sampo.callbacks.weight_sync import WeightSync
+
+__all__ = [
+    "Checkpoints",
+    "EpisodeWriter",
+    "RolloutStats",
+    "RunProgress",
+    "RunSummary",
+    "Throughput",
+    "WeightSync",
+]

@@ -135,7 +135,7 @@ class Checkpoints(L.Callback):
         path, temporary = folder / name, folder / f".{name}.part"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            trainer.save_checkpoint(temporary)
+            trainer.save_checkpoint(temporary, weights_only=False)
             if trainer.is_global_zero:
                 os.replace(temporary, path)
         except OSError as error:

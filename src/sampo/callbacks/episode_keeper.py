@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import lightning as L
 
-from sampo.callbacks.episode_writer import write_episodes
 from sampo.episode import Episode
 
 
 class EpisodeKeeper(L.Callback):
-    """Holds every episode that the validation or test loop has seen."""
+    """Holds every episode that the validation or test loop has seen, in `episodes`."""
 
     def __init__(self) -> None:
         self.episodes: list[Episode] = []
@@ -40,8 +38,3 @@ class EpisodeKeeper(L.Callback):
     ) -> None:
         """Keep a chunk of test episodes."""
         self.episodes.extend(batch)
-
-    def write(self, path: Path) -> Path:
-        """Write the episodes as JSON lines; return the path."""
-        write_episodes(path, self.episodes)
-        return path

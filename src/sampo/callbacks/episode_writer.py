@@ -18,7 +18,7 @@ from sampo.errors import ConfigError
 
 
 class EpisodeWriter(L.Callback):
-    """Writes `episodes/update_000012.jsonl` per update and `validation_000012.jsonl` per evaluation.
+    """Writes `episodes/update_000012.jsonl` per update, `validation_000012.jsonl` per evaluation.
 
     An update's file is written before the update, so that the episodes behind a crash are there to
     be read. It holds kept groups, then dropped ones with the filter's reason, then failed

@@ -9,8 +9,15 @@ from typing import Any
 import lightning as L
 from lightning.pytorch.callbacks import ProgressBar
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-from rich.progress import TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 SHORT_NAMES = {
     "rollout/success_rate": "success",
@@ -55,7 +62,7 @@ class RunProgress(ProgressBar):
         """Show progress again."""
         self._enabled = True
 
-    def print(self, *args: Any, **kwargs: Any) -> None:  # noqa: A003  Lightning's name
+    def print(self, *args: Any, **kwargs: Any) -> None:
         """Print without breaking the bar."""
         if self._enabled:
             self._console.print(*args, markup=False, highlight=False, soft_wrap=True, **kwargs)
@@ -128,8 +135,8 @@ class RunProgress(ProgressBar):
 
 
 def updates_done(trainer: L.Trainer) -> int:
-    """Return the number of training batches done in all, also after a resume."""
-    return trainer.fit_loop.epoch_loop.batch_progress.total.ready
+    """Return the number of training batches done in all, those before a resume included."""
+    return trainer.fit_loop.epoch_loop.batch_progress.total.processed
 
 
 def metrics_line(trainer: L.Trainer) -> str:

@@ -18,7 +18,7 @@ from sampo.advantages import AdvantageEstimator
 from sampo.batch import RolloutBatch
 from sampo.data.collate import collate
 from sampo.data.group_rollout import GroupPlan, Rollout, roll_out, rollout_stats
-from sampo.data.streams import EvaluationStream, TrainStream
+from sampo.data.streams import EvaluationStream, TrainLoader, TrainStream
 from sampo.data.task_source import TaskSource
 from sampo.envs import PromptFormat, TextEnv
 from sampo.episode import Episode
@@ -188,10 +188,10 @@ class RolloutDataModule(L.LightningDataModule):
             pool.close()
         self._pools = {}
 
-    def train_dataloader(self) -> DataLoader[RolloutBatch]:
+    def train_dataloader(self) -> TrainLoader:
         """Return one epoch of rollout batches."""
         stream = TrainStream(self._next_batch, lambda: self.update, self.updates_per_epoch)
-        return DataLoader(stream, batch_size=None, num_workers=0)
+        return TrainLoader(stream)
 
     def val_dataloader(self) -> DataLoader[list[Episode]]:
         """Return the fixed validation tasks as finished episodes."""

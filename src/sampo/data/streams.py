@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torch.utils.data import IterableDataset
+from typing import Any
+
+from torch.utils.data import DataLoader, IterableDataset
 
 from sampo.batch import RolloutBatch
 from sampo.episode import Episode
@@ -41,6 +43,23 @@ class TrainStream(IterableDataset[RolloutBatch]):
         """Yield the batches that this epoch still lacks."""
         for _ in range(self._updates_done() % self._updates_per_epoch, self._updates_per_epoch):
             yield self._next_batch()
+
+
+class TrainLoader(DataLoader[RolloutBatch]):
+    """A loader that Lightning knows to be resumable.
+
+    Its state is empty: where the stream stands is in the DataModule's counters.
+    """
+
+    def __init__(self, stream: TrainStream) -> None:
+        super().__init__(stream, batch_size=None, num_workers=0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore nothing."""
 
 
 class EvaluationStream(IterableDataset[list[Episode]]):

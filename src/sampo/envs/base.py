@@ -66,6 +66,8 @@ class TextEnv(gymnasium.Env[str, str]):
         Without a task the first one of `tasks("train")` is played; subclasses call
         `super().reset(seed=seed)` first, so that `self.np_random` is seeded.
         """
+        super().reset(seed=seed)
+        return "", {}
 
     @abstractmethod
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:

@@ -46,6 +46,7 @@ class FrozenLakeText(TextAdapter):
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
+        self._numeric: gymnasium.Env[Any, Any] = env
         self._lake = cast(FrozenLakeEnv, env.unwrapped)
         self._cell = 0
 
@@ -53,7 +54,7 @@ class FrozenLakeText(TextAdapter):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """Put the walker on S."""
-        cell, _ = self.env.reset(seed=seed, options=options)
+        cell, _ = self._numeric.reset(seed=seed, options=options)
         self._cell = int(cell)
         return self._show(), self._info()
 
@@ -62,7 +63,7 @@ class FrozenLakeText(TextAdapter):
         word = action.strip().lower()
         if word not in _ACTIONS:
             return self._show(), 0.0, False, False, self._info()
-        cell, reward, terminated, truncated, _ = self.env.step(_ACTIONS.index(word))
+        cell, reward, terminated, truncated, _ = self._numeric.step(_ACTIONS.index(word))
         self._cell = int(cell)
         return self._show(), float(reward), bool(terminated), truncated, self._info()
 
@@ -71,30 +72,24 @@ class FrozenLakeText(TextAdapter):
         return self._rows(), self._cell
 
     def expert_action(self) -> str | None:
-        """Return the first step of a shortest way; slippery ice is not reckoned with."""
+        """Return the first step of a shortest way; None on slippery ice, where it proves little."""
+        moves = self._lake.P
+        if any(len(outcomes) > 1 for outcomes in moves[self._cell].values()):
+            return None
+        letters = "".join(self._rows())
         first: dict[int, int | None] = {self._cell: None}
         queue = deque([self._cell])
         while queue:
             cell = queue.popleft()
-            if "".join(self._rows())[cell] == "G":
+            if letters[cell] == "G":
                 step = first[cell]
                 return None if step is None else _ACTIONS[step]
-            for action in range(len(_ACTIONS)):
-                following = self._neighbour(cell, action)
+            for action, outcomes in moves[cell].items():
+                following = int(outcomes[0][1])
                 if following not in first:
                     first[following] = action if first[cell] is None else first[cell]
                     queue.append(following)
         return None
-
-    def _neighbour(self, cell: int, action: int) -> int:
-        """Return the cell that an action is meant to lead to; holes and G lead nowhere else."""
-        if "".join(self._rows())[cell] in "HG":
-            return cell
-        row, column = divmod(cell, self._lake.ncol)
-        row += {1: 1, 3: -1}.get(action, 0)
-        column += {0: -1, 2: 1}.get(action, 0)
-        inside = 0 <= row < self._lake.nrow and 0 <= column < self._lake.ncol
-        return row * self._lake.ncol + column if inside else cell
 
     def _rows(self) -> tuple[str, ...]:
         return tuple(b"".join(row).decode() for row in self._lake.desc)

@@ -122,7 +122,7 @@ class GymnasiumTextEnv(TextEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """Reset the inner environment with the task as its seed."""
-        super().reset(seed=seed)
+        gymnasium.Env.reset(self, seed=seed)
         task = task_of(options, "0")
         if not (task.isascii() and task.isdecimal()):
             raise ConfigError(f"The tasks of {self.env_id} are seeds such as '7', not {task!r}.")

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
 from typing import IO
 
 from sampo.envs.base import TextEnv
@@ -52,7 +53,7 @@ def worker_start(env: TextEnv, *, with_expert: bool = False) -> WorkerStart:
     return WorkerStart(
         prototype=prototype,
         with_expert=with_expert,
-        sys_path=tuple(os.path.abspath(path) for path in sys.path),
+        sys_path=tuple(str(Path(path).absolute()) for path in sys.path),
         pythonpath=os.environ.get("PYTHONPATH"),
     )
 
@@ -157,7 +158,8 @@ class WorkerProcess:
         try:
             while self._inflight and self.connection.poll():
                 payload = self.connection.recv_bytes()
-                answers.append((self._inflight.popleft(), _loads(payload)))
+                request = self._inflight.popleft()
+                answers.append((request, _loads(payload, request.kind)))
                 self._began = time.monotonic()
         except (EOFError, OSError):
             return answers, self._crash_message()
@@ -209,12 +211,12 @@ class WorkerProcess:
         return f"{self._inflight[0].kind} crashed the worker process, exit code {code}{name}{last}"
 
 
-def _loads(payload: bytes) -> EnvReply | EnvFault | None:
+def _loads(payload: bytes, kind: str) -> EnvReply | EnvFault | None:
     try:
-        return pickle.loads(payload)
-    except Exception as error:
+        return pickle.loads(payload)  # noqa: S301 - from our own child
+    except Exception as error:  # noqa: BLE001
         # Broad on purpose: unpickling calls the methods of whatever object the state key is.
-        return EnvFault(message=f"returned what cannot be unpickled ({one_line(error)})")
+        return EnvFault(message=f"{kind} returned what cannot be unpickled ({one_line(error)})")
 
 
 def _keep_tail(stream: IO[bytes], tail: bytearray) -> None:

@@ -43,7 +43,7 @@ class EnvSlots:
             return self._run(request)
         except EnvFailure as failure:
             message = str(failure)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             # Broad on purpose: this is someone else's code, and whatever it raises, `sys.exit`
             # included, is a fact about one episode and must not reach the other ones.
             message = f"{request.kind} raised {one_line(error)}"

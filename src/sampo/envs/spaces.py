@@ -27,7 +27,7 @@ class AnyText(Text):
         seed: Seed, or generator, of `sample`.
 
     Example:
-        >>> "" in AnyText() and "日本\\n" in AnyText(), b"up" in AnyText()
+        >>> "" in AnyText() and "日本" in AnyText(), b"up" in AnyText()
         (True, False)
     """
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
+
 from sampo.envs.base import TextEnv, task_of
 from sampo.envs.prompt import PromptFormat
 from sampo.envs.tags import TagPrompt
@@ -83,7 +85,7 @@ class Corridor(TextEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         """Put the walker where the task says. Nothing is random, so the seed changes nothing."""
-        super().reset(seed=seed)
+        gymnasium.Env.reset(self, seed=seed)
         task = task_of(options, self.tasks("train")[0])
         known = [name for split in ("train", "val", "test") for name in self.tasks(split)]
         if task not in known:

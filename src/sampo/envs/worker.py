@@ -53,8 +53,8 @@ def _start(connection: Connection) -> EnvSlots | None:
     else:
         os.environ["PYTHONPATH"] = start.pythonpath
     try:
-        prototype = pickle.loads(start.prototype)
-    except Exception as error:
+        prototype = pickle.loads(start.prototype)  # noqa: S301 - from our own parent
+    except Exception as error:  # noqa: BLE001
         # Broad on purpose: unpickling imports and runs the environment's own code.
         fault = EnvFault(message=f"unpickling it raised {one_line(error)}")
         connection.send_bytes(pickle.dumps(fault))
@@ -68,7 +68,7 @@ def _answer(slots: EnvSlots, request: EnvRequest) -> bytes:
     answer = slots.run(request)
     try:
         return pickle.dumps(answer)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         # Broad on purpose: pickling calls the methods of whatever object the state key is.
         slots.drop(request.copy_id)
         message = f"{request.kind} returned what cannot be pickled ({one_line(error)})"

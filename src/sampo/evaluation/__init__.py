@@ -1,5 +1,6 @@
 """How good is the policy: metrics over finished episodes, intervals, and the report of a run."""
 
+from sampo.evaluation.evaluated_module import EvaluatedModule
 from sampo.evaluation.intervals import clustered_interval, wilson_interval
 from sampo.evaluation.metrics import EpisodeMetrics
 from sampo.evaluation.report import (
@@ -11,6 +12,7 @@ from sampo.evaluation.report import (
 
 __all__ = [
     "EpisodeMetrics",
+    "EvaluatedModule",
     "EvaluationReport",
     "EvaluationSetup",
     "TypeResult",

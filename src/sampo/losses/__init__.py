@@ -4,18 +4,27 @@ Pure functions of tensors: no logging, no model, no config lookup. `PolicyLoss` 
 """
 
 from sampo.losses.aggregation import Aggregation, TokenWeights
+from sampo.losses.detached_clip import DetachedClip
+from sampo.losses.entropy_balanced import EntropyBalanced, EntropyMoments
+from sampo.losses.geometric_mean import GeometricMean
 from sampo.losses.inputs import LossInputs, LossOutput, LossPlan
 from sampo.losses.kl import KLPenalty, kl_estimate
 from sampo.losses.masking import SequenceMask
 from sampo.losses.metrics import Max, Mean, Metric, combine
 from sampo.losses.policy_loss import PolicyLoss
 from sampo.losses.ratio import Ratio
+from sampo.losses.reinforce import Reinforce, Unclipped
 from sampo.losses.segments import Level, Segments, segments
+from sampo.losses.soft_gate import SoftGate
 from sampo.losses.surrogates import Clip, Surrogate, SurrogateInputs, SurrogateOutput
 
 __all__ = [
     "Aggregation",
     "Clip",
+    "DetachedClip",
+    "EntropyBalanced",
+    "EntropyMoments",
+    "GeometricMean",
     "KLPenalty",
     "Level",
     "LossInputs",
@@ -26,12 +35,15 @@ __all__ = [
     "Metric",
     "PolicyLoss",
     "Ratio",
+    "Reinforce",
     "Segments",
     "SequenceMask",
+    "SoftGate",
     "Surrogate",
     "SurrogateInputs",
     "SurrogateOutput",
     "TokenWeights",
+    "Unclipped",
     "combine",
     "kl_estimate",
     "segments",

@@ -152,7 +152,7 @@ class PolicyLoss:
             SurrogateInputs(
                 logprobs=logprobs,
                 log_ratio=log_ratio,
-                importance=lambda values: self.ratio(values, inputs),
+                ratio=self.ratio,
                 advantages=on_mask(inputs.advantages, mask),
                 batch=inputs,
                 entropy_zscores=self._entropy_zscores(inputs),

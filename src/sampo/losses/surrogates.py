@@ -8,13 +8,13 @@ how the ratio was taken (`ratio.py`) nor how tokens are summed (`aggregation.py`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from sampo.errors import ConfigError
+from sampo.losses.ratio import Ratio
 from sampo.losses.segments import HasSegments, Level
 
 
@@ -26,8 +26,8 @@ class SurrogateInputs:
     """Current log-probabilities, with gradient."""
     log_ratio: Tensor
     """Current minus rollout log-probability of each token, with gradient, not clamped."""
-    importance: Callable[[Tensor], Tensor]
-    """From token log-ratios to log weights at the level of the ratio (`Ratio`), clamped."""
+    ratio: Ratio
+    """From token log-ratios to log weights at its level: `ratio(log_ratio, batch)`."""
     advantages: Tensor
     batch: HasSegments
     """Masks and ids of the rows."""
@@ -113,28 +113,52 @@ class Clip(Surrogate):
     def __post_init__(self) -> None:
         """Refuse ranges that cannot work."""
         check_clip_range("Clip", self.clip_low, self.clip_high)
-        if self.dual_clip is not None and self.dual_clip <= 1.0:
-            raise ConfigError(
-                f"Clip: dual_clip={self.dual_clip} would cut the ratio 1 of an unchanged policy; "
-                "set it above 1 (the paper's code: 3), or null to switch it off."
-            )
+        check_dual_clip("Clip", self.dual_clip)
 
     def __call__(self, inputs: SurrogateInputs) -> SurrogateOutput:
         """Return the loss of every token."""
-        log_weight = inputs.importance(inputs.log_ratio)
+        log_weight = inputs.ratio(inputs.log_ratio, inputs.batch)
         ratio = log_weight.exp()
-        free = -inputs.advantages * ratio
-        bounded = -inputs.advantages * ratio.clamp(1.0 - self.clip_low, 1.0 + self.clip_high)
-        loss = torch.maximum(free, bounded)
-        lower = torch.zeros_like(inputs.batch.action_mask)
-        if self.dual_clip is not None:
-            bound = -inputs.advantages * self.dual_clip
-            negative = inputs.advantages < 0
-            lower = negative & (loss > bound)
-            loss = torch.where(negative, torch.minimum(loss, bound), loss)
-        return SurrogateOutput(
-            loss=loss,
-            log_weight=log_weight.detach(),
-            clipped=bounded > free,
-            clipped_lower=lower,
+        bounded = ratio.clamp(1.0 - self.clip_low, 1.0 + self.clip_high)
+        return pessimistic(
+            ratio, bounded, inputs.advantages, dual_clip=self.dual_clip, log_weight=log_weight
+        )
+
+
+def pessimistic(
+    ratio: Tensor,
+    bounded: Tensor,
+    advantages: Tensor,
+    *,
+    dual_clip: float | None,
+    log_weight: Tensor,
+) -> SurrogateOutput:
+    """Return PPO's larger of two losses, and the dual clip's bound on it.
+
+    Args:
+        ratio: `[B, L]`, importance ratios with gradient.
+        bounded: the same, clipped in some way.
+        advantages: `[B, L]`.
+        dual_clip: largest ratio for negative advantages, or None.
+        log_weight: logarithm of `ratio`, only reported.
+    """
+    free, held = -advantages * ratio, -advantages * bounded
+    loss = torch.maximum(free, held)
+    lower = torch.zeros_like(loss, dtype=torch.bool)
+    if dual_clip is not None:
+        bound = -advantages * dual_clip
+        negative = advantages < 0
+        lower = negative & (loss > bound)
+        loss = torch.where(negative, torch.minimum(loss, bound), loss)
+    return SurrogateOutput(
+        loss=loss, log_weight=log_weight.detach(), clipped=held > free, clipped_lower=lower
+    )
+
+
+def check_dual_clip(name: str, dual_clip: float | None) -> None:
+    """Raise `ConfigError` for a dual clip that would cut an unchanged policy."""
+    if dual_clip is not None and dual_clip <= 1.0:
+        raise ConfigError(
+            f"{name}: dual_clip={dual_clip} would cut the ratio 1 of an unchanged policy; "
+            "set it above 1 (the paper's code: 3), or null to switch it off."
         )

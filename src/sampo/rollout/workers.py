@@ -75,7 +75,8 @@ class EnvPool:
             )
         self._env = env
         self._with_expert = with_expert
-        self._timeouts = {"step_timeout_s": step_timeout_s, "reset_timeout_s": reset_timeout_s}
+        self._step_timeout_s = step_timeout_s
+        self._reset_timeout_s = reset_timeout_s
         self._start = worker_start(env, with_expert=with_expert) if num_workers else None
         self._lanes = [Lane(self._new_worker) for _ in range(max(num_workers, 1))]
         self._places: dict[int, tuple[Lane, int]] = {}
@@ -173,7 +174,11 @@ class EnvPool:
     def _new_worker(self) -> WorkerProcess | InlineWorker:
         if self._start is None:
             return InlineWorker(EnvSlots(self._env, with_expert=self._with_expert))
-        return WorkerProcess(self._start, **self._timeouts)
+        return WorkerProcess(
+            self._start,
+            step_timeout_s=self._step_timeout_s,
+            reset_timeout_s=self._reset_timeout_s,
+        )
 
     def _collect(self, lane: Lane) -> list[tuple[int, EnvReply | EnvFault]]:
         try:
