@@ -3,7 +3,7 @@
 #
 # On Linux the torch on PyPI brings CUDA, several gigabytes that a machine without an NVIDIA GPU
 # cannot use. There the CPU build is taken: first from wherever pip is set up to look (a mirror or
-# a folder of wheels may have it; PyPI itself answers "no" within a second), then from PyTorch's
+# a folder of wheels may have it; where there is none, "no" comes within seconds), then from PyTorch's
 # own index. Everywhere else PyPI's build is the right one.
 set -eu
 

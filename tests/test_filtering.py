@@ -1,12 +1,23 @@
 """Filters by hand: what is kept, what is dropped and why."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from sampo.episode import Episode, EpisodeGroup, StopReason, Turn
+from sampo.episode import Episode, EpisodeGroup, FinishReason, StopReason, Turn
 from sampo.errors import ConfigError
-from sampo.filtering import KeepAll, SpreadFilter, Verdict
+from sampo.filtering import (
+    AccuracyBand,
+    AllOf,
+    KeepAll,
+    RejectOverlong,
+    RejectVoidTurns,
+    SpreadFilter,
+    TopVariance,
+    Verdict,
+    reject_episodes,
+)
 
 
 def episode_of(*rewards: float, success: bool, penalty: float = 0.0) -> Episode:
@@ -77,8 +88,53 @@ def test_keep_all():
     assert KeepAll()(group_of()) == Verdict(keep=False, reason="empty")
 
 
+def test_accuracy_band_includes_its_ends():
+    band = AccuracyBand(lowest=0.25, highest=0.5)
+    reasons = [band(group_of(*[WON] * won, *[LOST] * (4 - won))).reason for won in (0, 1, 2, 3, 4)]
+    assert reasons == ["below_band", "kept", "kept", "above_band", "above_band"]
+    assert band(group_of()).reason == "empty"
+
+
+def test_all_of_gives_the_first_reason():
+    both = AllOf(filters=(SpreadFilter(), AccuracyBand(lowest=0.9, highest=1.0)))
+    assert both(group_of(WON, WON)).reason == "all_solved"
+    assert both(group_of(WON, LOST)).reason == "below_band"
+    assert both(group_of(WON, WON_SLOWLY)).keep
+
+
+def test_top_variance():
+    """Variances 25, 0, 4 (returns 10, 0 | 0, 0 | 4, 0): sum 29."""
+    groups = [group_of(WON, LOST), group_of(LOST, LOST), group_of(PARTLY, LOST)]
+
+    def kept(selector: TopVariance) -> list[bool]:
+        return [verdict.keep for verdict in selector(groups)]
+
+    assert kept(TopVariance(top_p=0.3)) == [True, False, False]
+    assert kept(TopVariance(top_p=0.5)) == [True, False, True]
+    assert kept(TopVariance(top_p=1.0)) == [True, True, True]
+    assert kept(TopVariance(top_p=0.8, share_of="variance")) == [True, False, False]
+    assert kept(TopVariance(top_p=0.9, share_of="variance")) == [True, False, True]
+    assert kept(TopVariance(top_p=1.0, share_of="variance")) == [True, False, True]
+    assert TopVariance()([]) == []
+
+
+def test_rejected_episodes_leave_their_group():
+    acting = replace(WON, turns=tuple(replace(turn, action="go") for turn in WON.turns))
+    cut = replace(acting, turns=(replace(acting.turns[0], finish_reason=FinishReason.LENGTH),))
+    full = replace(acting, stop_reason=StopReason.CONTEXT)
+    group = group_of(acting, cut, full, LOST)
+    left, reasons = reject_episodes(group, [RejectOverlong(), RejectVoidTurns()])
+    assert left.episodes == (acting,)
+    assert reasons == {"overlong": 2, "void_turn": 1}
+    assert len(group.episodes) == 4
+
+
 def test_wrong_settings_say_what_to_do():
     with pytest.raises(ConfigError, match="raw_return, success, score"):
         SpreadFilter(criterion="reward")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match="set 0 or more"):
         SpreadFilter(tolerance=-1)
+    with pytest.raises(ConfigError, match="lowest <= highest"):
+        AccuracyBand(lowest=0.9, highest=0.1)
+    with pytest.raises(ConfigError, match="groups or variance"):
+        TopVariance(top_p=0.0)

@@ -65,7 +65,7 @@ class Data(L.LightningDataModule):
     def val_dataloader(self) -> DataLoader[RolloutBatch]:
         return self.train_dataloader()
 
-    def transfer_batch_to_device(self, batch, device, dataloader_idx):  # noqa: ANN001, ANN201, ARG002
+    def transfer_batch_to_device(self, batch, device, dataloader_idx):
         return batch
 
 
@@ -114,9 +114,7 @@ def test_one_step_needs_no_second_scoring(policy: str, tmp_path: Path) -> None:
     """With one optimiser step the loss's own forward pass gives the old log-probabilities."""
     short = train(make(policy), [rollout()], tmp_path)
     module = make(policy)
-    module._score = lambda batch, *, unchanged: SampoModule._score(  # noqa: ARG005
-        module, batch, unchanged=False
-    )
+    module._score = lambda batch, *, unchanged: SampoModule._score(module, batch, unchanged=False)
     scored = train(module, [rollout()], tmp_path)
     torch.testing.assert_close(weights(short), weights(scored), rtol=0, atol=2e-6)
 
@@ -189,15 +187,13 @@ def test_one_bad_batch_costs_one_step(policy: str, tmp_path: Path) -> None:
     ("kind", "factors"),
     [("constant", [1 / 3, 2 / 3, 1, 1]), ("linear", [1 / 3, 2 / 3, 1, 0.5])],
 )
-def test_learning_rate_course(
-    policy: str, tmp_path: Path, kind: str, factors: list[float]
-) -> None:
+def test_learning_rate_course(policy: str, tmp_path: Path, kind: str, factors: list[float]) -> None:
     """Four updates, two of warm-up: 1/3, 2/3 of it, then full, then (linear) half way down."""
     module = make(policy, lr_schedule=kind, warmup_updates=2)
     seen: list[float] = []
     score = module._score
 
-    def note(batch: RolloutBatch, *, unchanged: bool):  # noqa: ANN202
+    def note(batch: RolloutBatch, *, unchanged: bool):
         seen.append(module.optimizers().param_groups[0]["lr"])  # pyright: ignore
         return score(batch, unchanged=unchanged)
 

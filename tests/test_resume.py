@@ -1,4 +1,4 @@
-"""A run that was killed or interrupted in the middle of a step goes on as if nothing had happened."""
+"""A run that was killed or interrupted in the middle of a step goes on as if nothing happened."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ class Diary(L.Callback):
     def __init__(self) -> None:
         self.pages: dict[int, dict[str, float]] = {}
 
-    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:  # noqa: ANN001
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         page = {k: float(v) for k, v in trainer.callback_metrics.items() if "time" not in k}
         self.pages[pl_module.update_step] = page | {"rows": float(len(batch))}
 

@@ -11,9 +11,23 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from conformance_cases import CHECKS, Case, tensor
+import torch
+from conformance_cases import Case, Checks, check_advantage, check_loss, tensor
+
+from sampo.losses import KLPenalty
 
 RELATIVE = 1e-5
+
+
+def check_kl(case: Case) -> Checks:
+    """Yield the name, our value and the reference of the results of one KL case."""
+    logprobs, reference = tensor(case["log_prob"]).requires_grad_(), tensor(case["ref_log_prob"])
+    value = KLPenalty(kind=case["kind"])(logprobs, reference, torch.zeros_like(reference))
+    yield "kl", value, case["kl"]
+    yield "grad", torch.autograd.grad(value.sum(), logprobs)[0], case["grad"]
+
+
+CHECKS = {"losses": check_loss, "kl": check_kl, "advantages": check_advantage}
 
 
 def rounding(case: Case) -> float:

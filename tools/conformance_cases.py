@@ -27,15 +27,16 @@ AGGREGATIONS: dict[str, Any] = {
 SURROGATES: dict[str, Callable[[dict[str, Any], Case], ls.Surrogate]] = {
     "vanilla": lambda clip, c: ls.Clip(dual_clip=c["clip_ratio_c"], **clip),
     "gspo": lambda clip, c: ls.Clip(**clip),
-    "sapo": lambda clip, c: ls.SoftGate(tau_positive=c["tau_pos"], tau_negative=c["tau_neg"]),
+    "sapo": lambda clip, c: ls.SoftGate(
+        tau_positive=c["tau_pos"], tau_negative=c["tau_neg"], **clip
+    ),
     "cispo": lambda clip, c: ls.DetachedClip(**clip),
     "geo_mean": lambda clip, c: ls.GeometricMean(**clip),
     "aepo": lambda clip, c: ls.EntropyBalanced(dual_clip=c["clip_ratio_c"], **clip),
 }
 OVER: dict[Any, Any] = {("grpo", "episodes"): "episodes", ("rloo", "episodes"): "first_turns"}
 NORMALISE: dict[str, Any] = {"mean_norm": "mean", "mean_std_norm": "mean_std"}
-
-
+GIGPO_KEYS = ("gamma", "step_weight", "similarity")
 ROW_KEYS = ("group", "episode", "step_reward", "valid", "anchor")
 
 
@@ -52,18 +53,17 @@ def row_numbers(mask: Tensor, numbers: Sequence[int]) -> Tensor:
 def policy_loss(case: Case) -> ls.PolicyLoss:
     """Return the objective that a loss case stands for."""
     name, config = case["loss_name"], case["config"]
-    low, high = (config[f"clip_ratio_{side}"] for side in ("low", "high"))
-    both = config["clip_ratio"]
-    clip = {"clip_low": both if low is None else low, "clip_high": both if high is None else high}
+    clip = {
+        f"clip_{side}": config["clip_ratio"] if bound is None else bound
+        for side in ("low", "high")
+        for bound in [config[f"clip_ratio_{side}"]]
+    }
     by_turn = name in ("gspo", "geo_mean")
-    surrogate = SURROGATES[name](clip, config)
-    if isinstance(surrogate, ls.SoftGate):
-        surrogate = replace(surrogate, **clip)
     masking = ls.SequenceMask(threshold=config["seq_mask_delta"])
     kind = "sequence_mean_token_mean" if by_turn else AGGREGATIONS[case["agg"]]
     return ls.PolicyLoss(
         ratio=ls.Ratio(level="turn" if by_turn else "token"),
-        surrogate=surrogate,
+        surrogate=SURROGATES[name](clip, config),
         aggregation=ls.Aggregation(kind=kind),
         masking=masking if config["use_seq_mask"] and "num_masked_seqs" in case else None,
         kl_coef=0.0,
@@ -74,10 +74,8 @@ def check_loss(case: Case) -> Checks:
     """Yield the name, our value and the reference of what one loss case holds."""
     loss, mask = policy_loss(case), tensor(case["mask"]).bool()
     logprobs, old = tensor(case["log_prob"]).requires_grad_(), tensor(case["old_log_prob"])
-    rows, entropy = row_numbers(mask, list(range(len(mask)))), None
-    if loss.surrogate.needs_entropy:
-        entropy = tensor(case["entropy"])
-        entropy = ls.EntropyMoments.of(entropy, mask).zscores(entropy, mask)
+    rows = row_numbers(mask, list(range(len(mask))))
+    entropy = tensor(case.get("entropy", case["log_prob"]))
     inputs = ls.LossInputs(
         logprobs=logprobs,
         old_logprobs=old,
@@ -86,14 +84,13 @@ def check_loss(case: Case) -> Checks:
         turn_ids=rows,
         episode_ids=rows,
         weights=torch.zeros(mask.shape),
-        entropy_zscores=entropy,
+        entropy_zscores=ls.EntropyMoments.of(entropy, mask).zscores(entropy, mask),
     )
     plan = loss.plan(inputs, log_ratio=(logprobs - old).detach(), advantages=inputs.advantages)
     # The reference's means over rows count empty and rejected ones, save seq-mean-token-mean's.
     every_row = case["loss_name"] == "geo_mean" or case["agg"] == "seq-mean-token-sum"
     count = tensor(len(mask)) if every_row and case["loss_name"] != "gspo" else None
-    weights = plan.surrogate.normalised(count)
-    output = loss(replace(inputs, weights=weights, keep=plan.keep))
+    output = loss(replace(inputs, weights=plan.surrogate.normalised(count), keep=plan.keep))
     yield "loss", output.loss, case["loss"]
     yield "grad_log_prob", torch.autograd.grad(output.loss, logprobs)[0], case["grad_log_prob"]
     for name in ("clip_fraction", "clip_fraction_lower"):
@@ -102,14 +99,6 @@ def check_loss(case: Case) -> Checks:
     if "num_masked_seqs" in case:
         rejected = (mask & ~plan.keep).any(dim=1).sum()
         yield "num_masked_seqs", rejected.double(), case["num_masked_seqs"]
-
-
-def check_kl(case: Case) -> Checks:
-    """Yield the same of a KL case."""
-    logprobs, reference = tensor(case["log_prob"]).requires_grad_(), tensor(case["ref_log_prob"])
-    value = ls.KLPenalty(kind=case["kind"])(logprobs, reference, torch.zeros_like(reference))
-    yield "kl", value, case["kl"]
-    yield "grad", torch.autograd.grad(value.sum(), logprobs)[0], case["grad"]
 
 
 def groups_of(case: Case) -> Iterator[EpisodeGroup]:
@@ -129,14 +118,14 @@ def groups_of(case: Case) -> Iterator[EpisodeGroup]:
 def estimator_of(case: Case) -> adv.AdvantageEstimator:
     """Return the estimator that an advantage case stands for (its first stage)."""
     name = case["estimator"]
-    over = {"baseline_over": OVER.get((name, case.get("baseline_over")), "turns")}
+    over: dict[str, Any] = {"baseline_over": OVER.get((name, case.get("baseline_over")), "turns")}
     if name == "grpo":
         return adv.GRPO(divide_by_std=case["divide_by_std"], singleton="score", **over)
     if name == "rloo":
         return adv.RLOO(singleton="score", **over)
     if name != "gigpo":
         return adv.TurnScore()
-    fields = {key: case.get(key) for key in ("gamma", "step_weight", "similarity")}
+    fields: dict[str, Any] = {key: case.get(key) for key in GIGPO_KEYS}
     return adv.GiGPO(normalise=NORMALISE[case["normalise"]], singleton="score", **fields)
 
 
@@ -148,18 +137,14 @@ def check_advantage(case: Case) -> Checks:
         yield "advantage", turns, case["advantage"]
         return
     mask = tensor(case["mask"]).bool()
-    names = list(dict.fromkeys(case["episode"]))
     inputs = adv.BatchAdvantageInputs(
         advantages=tensor(case.get("input_token_advantage", turns[:, None].tolist())) * mask,
         action_mask=mask,
         turn_ids=row_numbers(mask, list(range(len(mask)))),
-        episode_ids=row_numbers(mask, [names.index(name) for name in case["episode"]]),
+        episode_ids=row_numbers(mask, list(map(case["episode"].index, case["episode"]))),
         entropy=tensor(case["entropy"]) if "entropy" in case else None,
     )
     stage: adv.BatchAdvantage = adv.Whiten(gamma=case["gamma"])
     if case["estimator"] == "empg":
         stage = adv.EntropyModulation(k=case["k"], k_future=case["k_f"], zeta=case["zeta"])
     yield "token_advantage", stage(inputs).advantages, case["token_advantage"]
-
-
-CHECKS = {"losses": check_loss, "kl": check_kl, "advantages": check_advantage}

@@ -56,7 +56,7 @@ class SampoCLI(LightningCLI):
     def subcommands() -> dict[str, set[str]]:
         """Return the subcommands and the arguments that are not options."""
         names = ("fit", "validate", "evaluate", "collect", "clone", "export")
-        return {name: _LIGHTNING_ARGS for name in names}
+        return dict.fromkeys(names, _LIGHTNING_ARGS)
 
     def init_parser(self, **kwargs: Any) -> LightningArgumentParser:
         """Return a parser that knows `--config NAME` and answers mistakes in one sentence."""

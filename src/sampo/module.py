@@ -14,22 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import lightning as L
 import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from safetensors.torch import save_file
 from torch import Tensor
 
 from sampo.batch import RolloutBatch, ScoredBatch, by_token_budget, split_evenly
-from sampo.episode import Episode
 from sampo.errors import ConfigError, EngineError, NonFiniteError
-from sampo.evaluation import EpisodeMetrics
+from sampo.evaluation import EvaluatedModule
 from sampo.losses import LossInputs, Metric, PolicyLoss, combine
 from sampo.models.policy import Policy, load_causal_lm
 from sampo.models.reference import Reference
 
 
-class SampoModule(L.LightningModule):
+class SampoModule(EvaluatedModule):
     """A policy under policy-gradient training.
 
     Args:
@@ -95,14 +93,10 @@ class SampoModule(L.LightningModule):
         self.save_hyperparameters(ignore=["loss"])
         self.loss = loss
         self.policy: Policy | None = None
-        self.update_step = 0
-        """Updates (rollouts trained on) so far: the policy's version."""
         self.skipped_in_a_row = 0
         self.in_update = False
         """Whether the weights are between two versions."""
-        self.eval_metrics = EpisodeMetrics()
         self._reference: list[Reference] = []
-        self._mini_batch_seed = 0
 
     def configure_model(self) -> None:
         """Load the policy and freeze a copy of it as the reference."""
@@ -170,23 +164,6 @@ class SampoModule(L.LightningModule):
         self.update_step += 1
         self.in_update = False
         self._log_update(metrics, norms, optimizer, time.perf_counter() - started)
-
-    def validation_step(self, batch: list[Episode], batch_idx: int) -> None:
-        """Count the episodes of the fixed validation tasks."""
-        self.eval_metrics.update(batch)
-
-    def on_validation_epoch_end(self) -> None:
-        """Log the evaluation; the one before training too, which Lightning calls a sanity check."""
-        values = {f"eval/{name}": value for name, value in self.eval_metrics.compute().items()}
-        self.eval_metrics.reset()
-        if self.trainer.sanity_checking:
-            for logger in self.trainer.loggers:
-                logger.log_metrics({name: float(v) for name, v in values.items()}, step=0)
-            self.trainer.callback_metrics.update(values)
-            return
-        self.log("step", float(self.update_step))
-        self.log("eval/success_rate", values.pop("eval/success_rate"), prog_bar=True)
-        self.log_dict(values)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Store the counters that belong to the weights."""

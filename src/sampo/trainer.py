@@ -70,9 +70,7 @@ class SampoTrainer(L.Trainer):
         self.callbacks.append(keeper)  # pyright: ignore[reportAttributeAccessIssue]
         run = self.validate if split == "val" else self.test
         path = self._resolve(ckpt_path)
-        run(
-            model, datamodule=datamodule, ckpt_path=path, verbose=False, weights_only=weights_only
-        )
+        run(model, datamodule=datamodule, ckpt_path=path, verbose=False, weights_only=weights_only)
         setup = EvaluationSetup(
             split=split,
             seed=datamodule.evaluation.seed,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sampo.advantages import GiGPO
 from sampo.episode import EpisodeGroup
+from sampo.errors import ConfigError
 
 
 def test_annex_step_part_mean(annex_groups):
@@ -48,6 +49,21 @@ def test_a_state_revisited_in_one_episode_is_compared_with_itself(make_group, ma
     # gamma 0.5: returns 0.25, 0.5, 1; "a" has 0.25 and 1, mean 0.625.
     group = make_group(make_episode([0, 0, 1], ["a", "b", "a"]))
     assert GiGPO(gamma=0.5, normalise="mean").step_part(group) == [[-0.375, 0.0, 0.375]]
+
+
+def test_similar_text_joins_the_first_similar_cluster(make_group, make_episode):
+    """`room 12` and `room 13` share 6 of 7 letters each: ratio 12 / 14 = 0.857."""
+    group = make_group(make_episode([4], ["room 12"]), make_episode([0], ["room 13"]))
+    assert GiGPO(normalise="mean").step_part(group) == [[0.0], [0.0]]
+    assert GiGPO(normalise="mean", similarity=0.85).step_part(group) == [[2.0], [-2.0]]
+    assert GiGPO(normalise="mean", similarity=0.9).step_part(group) == [[0.0], [0.0]]
+
+
+def test_similarity_needs_text(make_group, make_episode):
+    with pytest.raises(ConfigError, match="tuple"):
+        GiGPO(similarity=0.9)(make_group(make_episode([0], [(1, 2)])))
+    with pytest.raises(ConfigError, match="similarity=2"):
+        GiGPO(similarity=2.0)
 
 
 def brute_force(group: EpisodeGroup, estimator: GiGPO) -> list[list[float]]:

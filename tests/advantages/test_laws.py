@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampo.advantages import GRPO, AdvantageEstimator, GiGPO
+from sampo.advantages import GRPO, RLOO, AdvantageEstimator, GiGPO, PassAtK
 from sampo.episode import EpisodeGroup
 
 ESTIMATORS: dict[str, AdvantageEstimator] = {
@@ -17,10 +17,14 @@ ESTIMATORS: dict[str, AdvantageEstimator] = {
     "grpo_episodes": GRPO(baseline_over="episodes"),
     "gigpo": GiGPO(),
     "gigpo_mean": GiGPO(normalise="mean", step_weight=0.5, gamma=1.0),
+    "rloo": RLOO(),
+    "rloo_episodes": RLOO(baseline_over="episodes"),
+    "pass_at_k": PassAtK(),
+    "gigpo_similar": GiGPO(similarity=1.0),
     "gigpo_episodes": GiGPO(baseline_over="episodes"),
 }
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS.keys())
-few = settings(max_examples=50, deadline=None)
+few = settings(max_examples=30, deadline=None)
 
 
 def flat(advantages: list[list[float]]) -> list[float]:

@@ -70,5 +70,12 @@ def test_commands_name_what_is_there(tmp_path):
     ]
 
 
+def test_a_clone_is_where_reinforcement_learning_starts(tmp_path):
+    (tmp_path / "hf").mkdir()
+    lines = describe_folder(tmp_path, tmp_path.parent)
+    assert lines[0].split() == ["policy", f"{tmp_path}/hf"]
+    assert lines[1:] == ["Next:", f"  sampo fit --config CONFIG --model.policy {tmp_path}/hf"]
+
+
 def test_an_empty_folder_promises_nothing(tmp_path):
     assert describe_folder(tmp_path, tmp_path) == []

@@ -22,9 +22,7 @@ def turn(prompt: list[int], action: list[int], *, starts_row: bool, version: int
 
 
 def episode(*turns: Turn) -> Episode:
-    return Episode(
-        task="t", seed=0, turns=turns, success=True, stop_reason=StopReason.TERMINATED
-    )
+    return Episode(task="t", seed=0, turns=turns, success=True, stop_reason=StopReason.TERMINATED)
 
 
 def test_transcript_rows_join_the_turns_of_an_episode() -> None:

@@ -31,9 +31,7 @@ class OutcomeByTask:
         return Episode(
             task=request.task,
             seed=request.env_seed,
-            turns=(
-                Turn(observation="o", reply="r", action="a", reward=reward, action_ids=(1, 2)),
-            ),
+            turns=(Turn(observation="o", reply="r", action="a", reward=reward, action_ids=(1, 2)),),
             success=reward > 0 and not broken,
             stop_reason=StopReason.ERROR if broken else StopReason.TERMINATED,
             error="it hung" if broken else None,

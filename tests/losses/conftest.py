@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sampo.losses import LossInputs, PolicyLoss
+from sampo.losses import EntropyMoments, LossInputs, PolicyLoss
 from sampo.losses.segments import HasSegments
 
 # Annex A of the specification: four rows (turns) of at most four tokens.
@@ -83,6 +83,7 @@ def random_inputs() -> Callable[..., LossInputs]:
         episodes = (torch.arange(rows) // 2)[:, None].expand(shape)
         off = torch.full(shape, -1)
         old = -noise().abs() - 0.1
+        entropy = noise().abs()
         per_turn = torch.randn(rows * 100 + width, generator=generator, dtype=torch.float64)
         return LossInputs(
             logprobs=(old + spread * noise()).requires_grad_(),
@@ -93,7 +94,8 @@ def random_inputs() -> Callable[..., LossInputs]:
             episode_ids=torch.where(mask, episodes, off),
             weights=torch.zeros(shape, dtype=torch.float64),
             ref_logprobs=old + 0.2 * noise(),
-            entropy=noise().abs().requires_grad_(),
+            entropy=entropy.requires_grad_(),
+            entropy_zscores=EntropyMoments.of(entropy, mask).zscores(entropy, mask),
         )
 
     return build

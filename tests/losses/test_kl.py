@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from sampo.errors import ConfigError
-from sampo.losses import KLPenalty, kl_estimate
+from sampo.losses import AdaptiveKL, KLPenalty, kl_estimate
 
 # Annex A: reference minus rollout log-probability, rollout and current from conftest.
 REF = [[0.1, -0.2, 0.3, -0.4], [0.05, 0, -1, 0], [2, -2, 0, 0], [0, 0, 0, 0.7]]
@@ -108,6 +108,15 @@ def test_k1_as_a_loss_has_no_expected_gradient():
     assert torch.allclose(gradient, torch.zeros(4, dtype=torch.float64), atol=1e-12)
 
 
+def test_adaptive_coefficient_steers_to_the_target():
+    steer = AdaptiveKL(target=0.1, horizon=1000)
+    # 5 % too much, over half a horizon: 1 + 0.05 * 0.5.
+    assert steer(0.01, 0.105, 500) == pytest.approx(0.01025)
+    # Far too much or too little: at most 20 %, and no more for more tokens than the horizon.
+    assert steer(0.01, 10.0, 5000) == pytest.approx(0.012)
+    assert steer(0.01, 0.0, 5000) == pytest.approx(0.008)
+
+
 def test_wrong_settings_say_what_to_do():
     with pytest.raises(ConfigError, match="Did you mean 'k3'"):
         KLPenalty(kind="k33")  # pyright: ignore[reportArgumentType]
@@ -115,3 +124,5 @@ def test_wrong_settings_say_what_to_do():
         KLPenalty(gradient="k5")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match="only for kind k1 or k3"):
         KLPenalty(kind="abs", gradient="importance_weighted")
+    with pytest.raises(ConfigError, match="must be above 0"):
+        AdaptiveKL(target=0.0)

@@ -65,8 +65,10 @@ def test_equals_the_plain_log_softmax(temperature: float, chunk_size: int):
 def test_gradcheck_through_both_outputs(temperature: float):
     hidden, weight, targets = example(5, 3, 6)
 
-    def both(hidden: Tensor, weight: Tensor):
-        return tuple(token_scores(hidden, weight, targets, temperature=temperature, chunk_size=2))
+    def both(hidden: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        scores = token_scores(hidden, weight, targets, temperature=temperature, chunk_size=2)
+        assert scores.entropy is not None
+        return scores.logprobs, scores.entropy
 
     assert torch.autograd.gradcheck(both, (hidden, weight))
 
@@ -98,10 +100,8 @@ def test_bf16_inputs_are_reduced_in_fp32():
     (scores.logprobs.sum() + scores.entropy.sum()).backward()
     assert hidden.grad is not None and weight.grad is not None
     assert hidden.grad.dtype == weight.grad.dtype == torch.bfloat16
-    plain_grad = torch.autograd.grad(
-        sum(values.sum() for values in plain_scores(hidden.double(), weight.double(), targets)),
-        weight,
-    )[0]
+    logprobs, entropy = plain_scores(hidden.double(), weight.double(), targets)
+    plain_grad = torch.autograd.grad(logprobs.sum() + entropy.sum(), weight)[0]
     torch.testing.assert_close(weight.grad.float(), plain_grad.float(), rtol=0.03, atol=0.02)
 
 

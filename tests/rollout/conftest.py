@@ -75,6 +75,7 @@ def sharpen(model: PreTrainedModel) -> PreTrainedModel:
 def tiny_llama() -> PreTrainedModel:
     torch.manual_seed(1)
     tokenizer = tiny_tokenizer()
+    assert isinstance(tokenizer.eos_token_id, int)
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=len(tokenizer),

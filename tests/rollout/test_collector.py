@@ -23,7 +23,7 @@ LEFT, RIGHT = "<action>left</action>", "<action>right</action>"
 class Fragile(Corridor):
     """Breaks in ways that a task's start cell chooses."""
 
-    def reset(self, *, seed=None, options=None):  # noqa: ANN001, ANN201
+    def reset(self, *, seed=None, options=None):
         """Raise on start cell 3."""
         result = super().reset(seed=seed, options=options)
         if self._position == 3:
@@ -34,7 +34,7 @@ class Fragile(Corridor):
 class Wordy(Corridor):
     """Says too much on start cell 3."""
 
-    def reset(self, *, seed=None, options=None):  # noqa: ANN001, ANN201
+    def reset(self, *, seed=None, options=None):
         """Fill the context on start cell 3."""
         observation, info = super().reset(seed=seed, options=options)
         return (observation * 1000 if self._position == 3 else observation), info

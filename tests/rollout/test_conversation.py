@@ -104,9 +104,7 @@ def test_sampled_ids_are_kept_even_where_the_text_encodes_otherwise() -> None:
     """The policy may spell a text in other tokens than the tokenizer would."""
     chat = renderer()
     canonical = chat.reply_ids("left")[:-1]
-    spelled = tuple(
-        token for letter in "left" for token in chat.tokenizer(letter)["input_ids"]
-    )
+    spelled = tuple(token for letter in "left" for token in chat.tokenizer(letter)["input_ids"])
     assert spelled != canonical and chat.text(spelled) == chat.text(canonical)
     talk = start(TranscriptContext(), chat)
     first = talk.observe("o0", None)

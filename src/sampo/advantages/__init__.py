@@ -13,6 +13,7 @@ from sampo.advantages.pass_at_k import PassAtK
 from sampo.advantages.raw import TurnReward, TurnScore
 from sampo.advantages.remax import ReMax
 from sampo.advantages.rloo import RLOO
+from sampo.advantages.shaping import OverlongPenalty, RewardShaping
 from sampo.advantages.whiten import Whiten
 
 __all__ = [
@@ -26,8 +27,10 @@ __all__ = [
     "BatchAdvantageOutput",
     "EntropyModulation",
     "GiGPO",
+    "OverlongPenalty",
     "PassAtK",
     "ReMax",
+    "RewardShaping",
     "TurnReward",
     "TurnScore",
     "Whiten",

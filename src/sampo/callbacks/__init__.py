@@ -1,6 +1,8 @@
 """What watches a run and acts: one thing each, composed in the config's `trainer.callbacks`."""
 
 from sampo.callbacks.checkpoints import Checkpoints
+from sampo.callbacks.clone_export import CloneExport
+from sampo.callbacks.clone_sync import CloneSync
 from sampo.callbacks.episode_writer import EpisodeWriter
 from sampo.callbacks.progress import RunProgress
 from sampo.callbacks.rollout_stats import RolloutStats
@@ -10,6 +12,8 @@ from sampo.callbacks.weight_sync import WeightSync
 
 __all__ = [
     "Checkpoints",
+    "CloneExport",
+    "CloneSync",
     "EpisodeWriter",
     "RolloutStats",
     "RunProgress",

@@ -6,7 +6,6 @@ random states. It is written under a temporary name and renamed, so `last.ckpt` 
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 from pathlib import Path
@@ -137,7 +136,7 @@ class Checkpoints(L.Callback):
             folder.mkdir(parents=True, exist_ok=True)
             trainer.save_checkpoint(temporary, weights_only=False)
             if trainer.is_global_zero:
-                os.replace(temporary, path)
+                temporary.replace(path)
         except OSError as error:
             raise CheckpointError(
                 f"The checkpoint {path} could not be written ({error.strerror}); what was there "

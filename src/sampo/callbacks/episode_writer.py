@@ -11,6 +11,7 @@ import lightning as L
 
 from sampo.callbacks.run_folder import run_folder
 from sampo.data.datamodule import RolloutDataModule
+from sampo.data.demonstration_data import DemonstrationDataModule
 from sampo.data.episode_log import EpisodeRecord, write_episodes
 from sampo.data.group_rollout import Rollout
 from sampo.episode import Episode
@@ -22,8 +23,9 @@ class EpisodeWriter(L.Callback):
 
     An update's file is written before the update, so that the episodes behind a crash are there to
     be read. It holds kept groups, then dropped ones with the filter's reason, then failed
-    episodes. `sampo.data.episode_log.read_episodes` reads the files back. With several ranks each
-    writes its own episodes, to files that end in `.rankN.jsonl`.
+    episodes. Behaviour cloning has evaluations only. `sampo.data.episode_log.read_episodes` reads
+    the files back. With several ranks each writes its own episodes, to files that end in
+    `.rankN.jsonl`.
 
     Args:
         keep_updates: number of newest files of either kind that are kept; null keeps all.
@@ -60,7 +62,10 @@ class EpisodeWriter(L.Callback):
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
     ) -> None:
         """Write the rollout that is about to be trained on."""
-        rollout = _data(trainer).last_rollout
+        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
+        if not isinstance(data, RolloutDataModule):
+            return
+        rollout = data.last_rollout
         assert rollout is not None, "a training batch without a rollout"
         self._write(trainer, "update", rollout.update, _records(rollout))
 
@@ -82,7 +87,7 @@ class EpisodeWriter(L.Callback):
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Write the evaluation."""
-        update = _data(trainer).update
+        update = _updates_done(trainer)
         records = (
             EpisodeRecord(
                 episode=episode,
@@ -109,14 +114,13 @@ class EpisodeWriter(L.Callback):
                 old.unlink()
 
 
-def _data(trainer: L.Trainer) -> RolloutDataModule:
-    """Return the trainer's stream of rollouts."""
+def _updates_done(trainer: L.Trainer) -> int:
+    """Return the number of updates, or of cloning steps, before an evaluation."""
     data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
-    if not isinstance(data, RolloutDataModule):
-        raise ConfigError(
-            f"EpisodeWriter writes the episodes of a RolloutDataModule, got {type(data).__name__}."
-        )
-    return data
+    if isinstance(data, DemonstrationDataModule):
+        return data.batches_done
+    assert isinstance(data, RolloutDataModule)
+    return data.update
 
 
 def _records(rollout: Rollout) -> Iterator[EpisodeRecord]:

@@ -136,7 +136,9 @@ class RunProgress(ProgressBar):
 
 def updates_done(trainer: L.Trainer) -> int:
     """Return the number of training batches done in all, those before a resume included."""
-    return trainer.fit_loop.epoch_loop.batch_progress.total.processed
+    # Lightning declares the base class of the tracker, which lacks `processed`.
+    total: Any = trainer.fit_loop.epoch_loop.batch_progress.total
+    return total.processed
 
 
 def metrics_line(trainer: L.Trainer) -> str:

@@ -95,6 +95,8 @@ def describe_folder(folder: Path, runs: Path) -> list[str]:
             f"sampo evaluate {use}",
             f"sampo export {use} --output {folder / 'exported'}",
         ]
+    elif policy.is_dir():
+        commands.append(f"sampo fit --config CONFIG --model.policy {policy}")
     if commands:
         lines += ["Next:", *(f"  {command}" for command in commands)]
     return lines

@@ -113,9 +113,9 @@ class RolloutDataModule(L.LightningDataModule):
         filter_cold_start: int = 0,
         invalid_action_penalty: float = 0.1,
         context_length: int = 2048,
-        workers: WorkerSettings = WorkerSettings(),  # noqa: B008  frozen
-        evaluation: EvaluationSettings = EvaluationSettings(),  # noqa: B008  frozen
-        chat: ChatSettings = ChatSettings(),  # noqa: B008  frozen
+        workers: WorkerSettings = WorkerSettings(),
+        evaluation: EvaluationSettings = EvaluationSettings(),
+        chat: ChatSettings = ChatSettings(),
         seed: int | None = None,
     ) -> None:
         super().__init__()
@@ -306,9 +306,7 @@ class RolloutDataModule(L.LightningDataModule):
         return batch
 
     def _collate(self, rollout: Rollout) -> RolloutBatch:
-        advantages = [
-            values for group in rollout.groups for values in self.advantage(group)
-        ]
+        advantages = [values for group in rollout.groups for values in self.advantage(group)]
         episodes = [episode for group in rollout.groups for episode in group.episodes]
         pad_id = self.renderer.tokenizer.pad_token_id
         return collate(

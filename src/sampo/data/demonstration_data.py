@@ -180,8 +180,6 @@ class DemonstrationDataModule(L.LightningDataModule):
         chosen = [self._episodes[i] for i in order[number :: self.batches_per_epoch]]
         self.batches_done += 1
         pad_id = self.renderer.tokenizer.pad_token_id
-        return collate(
-            chosen,
-            [[0.0] * len(episode.turns) for episode in chosen],
-            pad_id=self.renderer.end_id if pad_id is None else pad_id,
-        )
+        assert isinstance(pad_id, int), "load_tokenizer makes sure of it"
+        no_advantages = [[0.0] * len(episode.turns) for episode in chosen]
+        return collate(chosen, no_advantages, pad_id=pad_id)

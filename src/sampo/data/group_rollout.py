@@ -138,9 +138,7 @@ def _play_groups(
     return groups
 
 
-def _fill(
-    kept: list[EpisodeGroup], dropped: list[tuple[EpisodeGroup, str]], wanted: int
-) -> int:
+def _fill(kept: list[EpisodeGroup], dropped: list[tuple[EpisodeGroup, str]], wanted: int) -> int:
     """Move dropped groups back, oldest first, until there are as many as wanted."""
     usable = [entry for entry in dropped if entry[0].episodes][: max(wanted - len(kept), 0)]
     for entry in usable:
@@ -178,9 +176,7 @@ def rollout_stats(rollout: Rollout) -> dict[str, float]:
     reasons = Counter(reason for _, reason in rollout.dropped)
     stats |= {f"rollout/dropped_{reason}": number for reason, number in reasons.items()}
     ends = Counter(episode.stop_reason.value for episode in episodes)
-    stats |= {
-        f"rollout/stop_{reason}": number / len(episodes) for reason, number in ends.items()
-    }
+    stats |= {f"rollout/stop_{reason}": number / len(episodes) for reason, number in ends.items()}
     return stats
 
 

@@ -7,7 +7,6 @@ prefetched rollout would be one by the previous policy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-
 from typing import Any
 
 from torch.utils.data import DataLoader, IterableDataset

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 
@@ -42,7 +42,7 @@ class TextEnv(gymnasium.Env[str, str]):
 
     observation_space: gymnasium.Space[str] = AnyText()
     action_space: gymnasium.Space[str] = AnyText()
-    metadata: dict[str, Any] = {"render_modes": ["ansi"]}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}
     render_mode: str | None = None
 
     prompt_format: PromptFormat

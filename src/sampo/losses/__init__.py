@@ -8,7 +8,7 @@ from sampo.losses.detached_clip import DetachedClip
 from sampo.losses.entropy_balanced import EntropyBalanced, EntropyMoments
 from sampo.losses.geometric_mean import GeometricMean
 from sampo.losses.inputs import LossInputs, LossOutput, LossPlan
-from sampo.losses.kl import KLPenalty, kl_estimate
+from sampo.losses.kl import AdaptiveKL, KLPenalty, kl_estimate
 from sampo.losses.masking import SequenceMask
 from sampo.losses.metrics import Max, Mean, Metric, combine
 from sampo.losses.policy_loss import PolicyLoss
@@ -19,6 +19,7 @@ from sampo.losses.soft_gate import SoftGate
 from sampo.losses.surrogates import Clip, Surrogate, SurrogateInputs, SurrogateOutput
 
 __all__ = [
+    "AdaptiveKL",
     "Aggregation",
     "Clip",
     "DetachedClip",

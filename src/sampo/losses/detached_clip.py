@@ -34,6 +34,11 @@ class DetachedClip(Surrogate):
         """Refuse ranges that cannot work."""
         check_clip_range("DetachedClip", self.clip_low, self.clip_high)
 
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """Least and largest ratio that count as in range in the metrics."""
+        return 1.0 - self.clip_low, 1.0 + self.clip_high
+
     def __call__(self, inputs: SurrogateInputs) -> SurrogateOutput:
         """Return the loss of every token."""
         log_weight = inputs.ratio(inputs.log_ratio.detach(), inputs.batch)

@@ -103,6 +103,11 @@ class EntropyBalanced(Surrogate):
         """Whether `SurrogateInputs.entropy_zscores` must be given."""
         return True
 
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """Least and largest ratio that count as in range in the metrics."""
+        return 1.0 - self.clip_low, 1.0 + self.clip_high
+
     def __call__(self, inputs: SurrogateInputs) -> SurrogateOutput:
         """Return the loss of every token."""
         assert inputs.entropy_zscores is not None, "PolicyLoss checks needs_entropy"

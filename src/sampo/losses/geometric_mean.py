@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -47,6 +48,11 @@ class GeometricMean(Surrogate):
     def least_ratio_level(self) -> Level:
         """Narrowest level of the ratio that the surrogate makes sense with."""
         return "turn"
+
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """Least and largest ratio that count as in range in the metrics."""
+        return math.exp(-self.clip_low), math.exp(self.clip_high)
 
     def __call__(self, inputs: SurrogateInputs) -> SurrogateOutput:
         """Return the loss of every token."""

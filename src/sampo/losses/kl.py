@@ -104,3 +104,45 @@ class KLPenalty:
             surrogate = kl_estimate(logprobs, ref_logprobs, "k2")
             return surrogate - surrogate.detach() + value.detach()
         return log_ratio.clamp(-_LOG_CLAMP, _LOG_CLAMP).exp() * value
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveKL:
+    """A KL coefficient that steers the KL to a target: proportional control.
+
+    ::
+
+        error = clip(kl / target - 1, -0.2, 0.2)
+        coef' = coef (1 + error tokens / horizon)
+
+    Pure: the caller keeps the coefficient (in its checkpoint) and puts it into the loss with
+    `dataclasses.replace(policy_loss, kl_coef=...)`.
+
+    References:
+        Fine-Tuning Language Models from Human Preferences, https://arxiv.org/abs/1909.08593
+    """
+
+    target: float
+    """Wanted mean KL per token, in nats."""
+    horizon: int = 10_000
+    """Action tokens after which an error of 20 % or more has changed the coefficient by 20 %; an
+    update of more tokens changes it by no more."""
+
+    def __post_init__(self) -> None:
+        """Refuse targets that cannot be steered to."""
+        if self.target <= 0.0 or self.horizon < 1:
+            raise ConfigError(
+                f"AdaptiveKL: target={self.target} must be above 0 and horizon={self.horizon} at "
+                "least 1 token."
+            )
+
+    def __call__(self, coef: float, kl: float, tokens: int) -> float:
+        """Return the next coefficient.
+
+        Args:
+            coef: the coefficient of the update that gave `kl`.
+            kl: measured mean KL per action token (`ref_kl`).
+            tokens: action tokens it was measured on.
+        """
+        error = min(max(kl / self.target - 1.0, -0.2), 0.2)
+        return coef * max(1.0 + error * min(tokens / self.horizon, 1.0), 0.0)

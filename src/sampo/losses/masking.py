@@ -39,8 +39,8 @@ class SequenceMask:
     level: Literal["turn", "episode"] = "turn"
     """What a sequence is."""
     denominator: Literal["surviving", "all"] = "surviving"
-    """Whether rejected sequences leave the denominators of the aggregation (the paper's code) or
-    stay in them (the paper's text)."""
+    """Whether rejected sequences leave the denominators of the aggregation (the paper's code, save
+    with sequence_mean_token_sum) or stay in them (the paper's text)."""
 
     def __post_init__(self) -> None:
         """Refuse a threshold that rejects unchanged sequences, and unknown names."""

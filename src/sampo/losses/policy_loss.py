@@ -21,7 +21,7 @@ from torch import Tensor
 
 from sampo.errors import ConfigError
 from sampo.losses.aggregation import Aggregation, TokenWeights
-from sampo.losses.diagnostics import loss_metrics
+from sampo.losses.diagnostics import cell_metrics, loss_metrics
 from sampo.losses.inputs import LossInputs, LossOutput, LossPlan, on_mask
 from sampo.losses.kl import KLPenalty
 from sampo.losses.masking import SequenceMask
@@ -110,6 +110,11 @@ class PolicyLoss:
         """Whether `LossInputs.ref_logprobs` must be given."""
         return self.kl_coef > 0.0
 
+    @property
+    def needs_entropy_zscores(self) -> bool:
+        """Whether `LossInputs.entropy_zscores` must be given (`EntropyMoments` makes them)."""
+        return self.surrogate.needs_entropy
+
     def plan(
         self,
         batch: HasSegments,
@@ -162,6 +167,7 @@ class PolicyLoss:
         loss = loss + self._regulariser(inputs, logprobs, log_ratio)
         with torch.no_grad():
             metrics = loss_metrics(inputs, output, log_ratio)
+            metrics |= cell_metrics(inputs, output, self.surrogate.clip_range)
         return LossOutput(loss=loss, metrics=metrics)
 
     def _entropy_zscores(self, inputs: LossInputs) -> Tensor | None:

@@ -54,6 +54,11 @@ class SoftGate(Surrogate):
         """Widest segment whose tokens the surrogate must see together."""
         return self.sequence
 
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """Least and largest ratio that count as in range in the metrics."""
+        return 1.0 - self.clip_low, 1.0 + self.clip_high
+
     def __call__(self, inputs: SurrogateInputs) -> SurrogateOutput:
         """Return the loss of every token."""
         log_weight = inputs.ratio(inputs.log_ratio, inputs.batch)

@@ -71,6 +71,11 @@ class Surrogate(ABC):
         """Whether `SurrogateInputs.entropy_zscores` must be given."""
         return False
 
+    @property
+    def clip_range(self) -> tuple[float, float] | None:
+        """Least and largest ratio that count as in range in the metrics; None: no such range."""
+        return None
+
     @abstractmethod
     def __call__(self, inputs: SurrogateInputs) -> SurrogateOutput:
         """Return the loss of every token."""
@@ -114,6 +119,11 @@ class Clip(Surrogate):
         """Refuse ranges that cannot work."""
         check_clip_range("Clip", self.clip_low, self.clip_high)
         check_dual_clip("Clip", self.dual_clip)
+
+    @property
+    def clip_range(self) -> tuple[float, float]:
+        """Least and largest ratio that count as in range in the metrics."""
+        return 1.0 - self.clip_low, 1.0 + self.clip_high
 
     def __call__(self, inputs: SurrogateInputs) -> SurrogateOutput:
         """Return the loss of every token."""

@@ -8,14 +8,18 @@ treatment of history (Qwen3's drops old `<think>` blocks) gives back the ids tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from sampo.errors import PolicyError
 
 Message = Mapping[str, str]
 
+_CACHED = 8192
+"""Most texts whose ids are remembered: the members of a group see the same first prompts, and
+rendering and encoding were measured at half the time of a rollout of a nano policy."""
 _REPLY = "REPLY7f3a"
 """Stands for a reply in the conversations that are rendered to learn the template's framing."""
 _THOUGHTFUL_REPLY = f"<think>\nwhy\n</think>\n\n{_REPLY}"
@@ -51,6 +55,9 @@ class ChatRenderer:
         self._system: list[Message] = [{"role": "system", "content": system}] if system else []
         self.end_id = int(tokenizer.eos_token_id)
         self._end_text = str(tokenizer.eos_token)
+        self._encode = lru_cache(_CACHED)(self._encode_text)
+        self._opening = lru_cache(_CACHED)(self._render_opening)
+        self._text = lru_cache(_CACHED)(self._decode)
         self.keeps_prefix = self._replies_survive(_REPLY)
         """Whether the template renders old replies as they were written."""
         self.keeps_thoughts = self._replies_survive(_THOUGHTFUL_REPLY)
@@ -58,7 +65,7 @@ class ChatRenderer:
 
     def opening(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Return the ids of a fresh prompt that ends where the policy begins to write."""
-        return self._encode(self._render(messages, generate=True))
+        return self._opening(tuple((m["role"], m["content"]) for m in messages))
 
     def continuation(self, message: str, *, closed: bool) -> tuple[int, ...]:
         """Return the ids between one reply and the next.
@@ -91,7 +98,7 @@ class ChatRenderer:
 
     def text(self, ids: Sequence[int]) -> str:
         """Return sampled ids as text without special tokens: a view, never encoded again."""
-        return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        return self._text(tuple(ids))
 
     def _render(self, messages: Sequence[Message], *, generate: bool) -> str:
         rendered = self.tokenizer.apply_chat_template(
@@ -103,8 +110,19 @@ class ChatRenderer:
         assert isinstance(rendered, str)
         return rendered
 
-    def _encode(self, text: str) -> tuple[int, ...]:
+    def _render_opening(self, messages: tuple[tuple[str, str], ...]) -> tuple[int, ...]:
+        rendered = self._render(
+            [{"role": role, "content": content} for role, content in messages], generate=True
+        )
+        return self._encode(rendered)
+
+    def _encode_text(self, text: str) -> tuple[int, ...]:
+        if isinstance(self.tokenizer, PreTrainedTokenizerFast):  # ten times less overhead
+            return tuple(self.tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids)
         return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _decode(self, ids: tuple[int, ...]) -> str:
+        return self.tokenizer.decode(list(ids), skip_special_tokens=True)
 
     def _replies_survive(self, reply: str) -> bool:
         first: list[Message] = [{"role": "user", "content": "x"}]

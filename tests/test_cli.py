@@ -1,0 +1,176 @@
+"""The command line, driven for real: names, composition, saved configs, plain errors."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from sampo.cli import main
+from sampo.resources import list_configs
+from tiny import save_tiny_policy
+
+EXPERIMENTS = [name for name in list_configs() if name == "quickstart" or "experiments/" in name]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return save_tiny_policy(tmp_path_factory.mktemp("policy"))
+
+
+def small(policy: str, folder: Path) -> list[str]:
+    """Return options that make any run small."""
+    return [
+        f"--model.policy={policy}",
+        "--trainer.max_epochs=1",
+        f"--trainer.logger.init_args.save_dir={folder}",
+        "--data.env=sampo.envs.Corridor",
+        "--data.env.length=3",
+        "--data.env.max_turns=2",
+        "--data.groups_per_update=1",
+        "--data.group_size=2",
+        "--data.updates_per_epoch=2",
+        "--data.sampling.max_new_tokens=2",
+        "--data.eval_sampling.max_new_tokens=2",
+        "--data.evaluation.num_tasks=1",
+        "--data.workers.num_workers=0",
+    ]
+
+
+def parsed(capsys: pytest.CaptureFixture[str], *args: str) -> dict:
+    with pytest.raises(SystemExit) as stop:
+        main([*args, "--print_config"])
+    assert stop.value.code == 0
+    return yaml.safe_load(capsys.readouterr().out)
+
+
+def failure(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    """Return the one line that a failing command prints."""
+    with pytest.raises(SystemExit) as stop:
+        main([*args])
+    assert stop.value.code not in (0, None)
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert "Traceback" not in "\n".join(lines)
+    assert lines[-1].startswith("sampo: error: ")
+    return lines[-1]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_complete_config_parses(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    config = parsed(capsys, "fit", "--config", name)
+    assert config["data"]["env"]["class_path"]
+
+
+@pytest.mark.parametrize("name", [n for n in list_configs() if n.startswith("algorithms/")])
+def test_every_algorithm_composes(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    base = parsed(capsys, "fit", "--config", "quickstart")
+    config = parsed(capsys, "fit", "--config", "quickstart", "--config", name)
+    assert config["data"]["env"] == base["data"]["env"]
+
+
+def test_later_configs_and_options_win(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text("data: {group_size: 4, groups_per_update: 5}\n")
+    second.write_text("data: {group_size: 6, advantage: {class_path: sampo.advantages.GRPO}}\n")
+    options = ["--config", "quickstart", "--config", str(first), "--config", str(second)]
+    config = parsed(capsys, "fit", *options, "--data.groups_per_update", "7")
+    assert config["data"]["group_size"] == 6
+    assert config["data"]["groups_per_update"] == 7
+    assert config["data"]["advantage"]["class_path"].endswith("GRPO")
+    assert "gamma" not in config["data"]["advantage"]["init_args"]
+
+
+def test_short_class_names(capsys: pytest.CaptureFixture[str]) -> None:
+    config = parsed(capsys, "fit", "--config", "quickstart", "--data.context", "TranscriptContext")
+    assert config["data"]["context"]["class_path"].endswith("TranscriptContext")
+
+
+def test_linked_settings_follow(capsys: pytest.CaptureFixture[str]) -> None:
+    config = parsed(capsys, "fit", "--config", "quickstart", "--data.sampling.temperature", "0.5")
+    assert config["data"]["sampling"]["temperature"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--config", "quikstart"], "quickstart"),
+        (["--model.learning_rat", "1"], "model.learning_rate"),
+        (["--data.group_sizes", "1"], "data.group_size"),
+        (["--data.context", "WindowContex"], "WindowContext"),
+        (["--model.lr_schedule", "cosin"], "cosine"),
+        (["--data.group_size", "many"], "group_size"),
+        (["--data.context.history", "-1", "--config", "quickstart"], "at least 0"),
+    ],
+)
+def test_mistakes_get_one_sentence_with_the_nearest_name(
+    capsys: pytest.CaptureFixture[str], options: list[str], hint: str
+) -> None:
+    assert hint in failure(capsys, "fit", "--config", "quickstart", *options)
+
+
+def test_a_key_mistyped_in_a_file_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    config = tmp_path / "mine.yaml"
+    config.write_text("data: {group_sise: 4}\n")
+    message = failure(capsys, "fit", "--config", "quickstart", "--config", str(config))
+    assert "group_sise" in message and "data.group_size" in message
+
+
+def test_fit_twice_then_evaluate_and_export(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--config", "quickstart", *small(policy, tmp_path)]
+    assert main(["fit", *options]) is None
+    first = next(tmp_path.glob("*/version_0"))
+    before = (first / "config.yaml").read_bytes()
+    assert (first / "checkpoints" / "last.ckpt").is_file()
+    assert (first / "hf" / "model.safetensors").is_file()
+    assert list((first / "episodes").glob("*.jsonl"))
+    summary = capsys.readouterr().out
+    assert "version_0" in summary
+
+    main(["fit", *options])
+    assert next(tmp_path.glob("*/version_1")).is_dir()
+    assert (first / "config.yaml").read_bytes() == before
+
+    report = tmp_path / "report.json"
+    saved = ["--config", str(first / "config.yaml")]
+    main(["evaluate", *saved, "--ckpt_path", "last", f"--output={report}"])
+    assert yaml.safe_load(report.read_text())["totals"]["episodes"] == 1
+    assert "success rate" in capsys.readouterr().out
+
+    main(["validate", *saved])
+    main(["export", *saved, "--ckpt_path", "last", f"--output={tmp_path / 'hf'}"])
+    assert (tmp_path / "hf" / "model.safetensors").is_file()
+
+
+def test_the_checkpoint_does_not_override_the_command_line(policy: str, tmp_path: Path) -> None:
+    options = ["--config", "quickstart", *small(policy, tmp_path)]
+    main(["fit", *options, "--model.learning_rate=0.001"])
+    checkpoint = next(tmp_path.glob("*/version_0/checkpoints/last.ckpt"))
+    resumed = ["--model.learning_rate=0.5", f"--ckpt_path={checkpoint}", "--trainer.max_epochs=2"]
+    main(["fit", *options, *resumed])
+    config = yaml.safe_load(next(tmp_path.glob("*/version_1/config.yaml")).read_text())
+    assert config["model"]["learning_rate"] == 0.5
+
+
+def test_missing_and_damaged_checkpoints(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["fit", "--config", "quickstart", *small(policy, tmp_path), "--ckpt_path"]
+    assert "no checkpoint" in failure(capsys, *options, str(tmp_path / "nowhere.ckpt"))
+    damaged = tmp_path / "damaged.ckpt"
+    damaged.write_bytes(b"\x80not a checkpoint")
+    assert "damaged" in failure(capsys, *options, str(damaged))
+    assert "no checkpoint to continue from" in failure(capsys, *options, "last")
+
+
+def test_the_console_script_exits_with_zero() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "sampo", "--help"], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0
+    for name in ("fit", "validate", "evaluate", "collect", "clone", "export"):
+        assert name in result.stdout

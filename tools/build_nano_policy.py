@@ -1,0 +1,126 @@
+"""Make the nano policy from nothing: tokenizer, random weights, demonstrations, clone.
+
+    OMP_NUM_THREADS=1 python tools/build_nano_policy.py --output runs/nano-sokoban
+
+Writes `init/` (the untrained policy), `demonstrations.parquet` and `clone/version_N/hf` (what ships
+as `nano-sokoban`). Settings: `configs/envs/sokoban_nano.yaml` and
+`configs/experiments/clone_sokoban_nano.yaml`; a seed gives the same policy on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+from sampo_envs.sokoban import SokobanEnv
+
+CHAT_TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+TAGS = ("<action>", "</action>", "<think>", "</think>")
+
+
+def environment_text(levels: int, rendering: str) -> list[str]:
+    """Return messages as the policy will read and write them, from random play."""
+    env = SokobanEnv(rendering=rendering)
+    rng = random.Random(0)
+    texts: list[str] = []
+    for task in env.tasks("train")[:levels]:
+        observation, info = env.reset(seed=0, options={"task": task})
+        for _ in range(5):
+            action = rng.choice(info["admissible_actions"])
+            texts.append(f"user\n{observation}\nassistant\n<action>{action}</action>\nsystem\n")
+            observation, _, over, _, info = env.step(action)
+            if over:
+                break
+    return texts
+
+
+def build_tokenizer(texts: list[str], vocab_size: int) -> PreTrainedTokenizerFast:
+    """Return a byte-level BPE tokenizer in which the environment's words are single tokens."""
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=2,
+        special_tokens=["<|pad|>", "<|im_start|>", "<|im_end|>"],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    backend.train_from_iterator(texts, trainer)
+    backend.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in TAGS])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, pad_token="<|pad|>", eos_token="<|im_end|>"
+    )
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+def build_model(tokenizer: PreTrainedTokenizerFast, hidden: int, layers: int) -> Qwen3ForCausalLM:
+    """Return a random Qwen3 of nano size."""
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=hidden,
+        intermediate_size=3 * hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=hidden // 32,
+        num_key_value_heads=hidden // 64,
+        head_dim=32,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    torch.manual_seed(0)
+    return Qwen3ForCausalLM(config).float()
+
+
+def sampo(*args: str) -> None:
+    """Run a sampo command and stop where it fails."""
+    subprocess.run([sys.executable, "-m", "sampo", *args], check=True)
+
+
+def main() -> None:
+    """Make all parts, in order."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=Path("runs/nano-sokoban"))
+    parser.add_argument("--rendering", default="relative")
+    parser.add_argument("--hidden", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--vocab", type=int, default=512)
+    parser.add_argument("--levels", type=int, default=1500, help="levels the tokenizer reads")
+    parser.add_argument("--episodes", type=int, default=8000, help="demonstrations played")
+    parser.add_argument("--noise", type=float, default=0.7, help="of the demonstrator")
+    parser.add_argument("--turns", type=int, default=30, help="most turns of a demonstration")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+
+    tokenizer = build_tokenizer(environment_text(args.levels, args.rendering), args.vocab)
+    init = args.output / "init"
+    build_model(tokenizer, args.hidden, args.layers).save_pretrained(init)
+    tokenizer.save_pretrained(init)
+    demonstrations = str(args.output / "demonstrations.parquet")
+    seed = f"--seed_everything={args.seed}"
+    collect = [f"--model.policy={init}", f"--episodes={args.episodes}", f"--noise={args.noise}"]
+    turns = f"--data.env.max_turns={args.turns}"
+    env = ["--config", "envs/sokoban_nano", seed]
+    sampo("collect", *env, *collect, turns, f"--output={demonstrations}")
+    paths = [f"--model.policy={init}", f"--data.demonstrations={demonstrations}"]
+    logs = f"--trainer.logger.init_args.save_dir={args.output}"
+    sampo("clone", *env, "--config", "experiments/clone_sokoban_nano", *paths, logs)
+    newest = max((args.output / "clone").glob("version_*"), key=lambda p: p.stat().st_mtime)
+    print(f"The clone is in {newest / 'hf'}")
+
+
+if __name__ == "__main__":
+    main()
