@@ -1,5 +1,7 @@
 """Batches: selection, units that stay together, mini- and micro-batches."""
 
+from dataclasses import replace
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +90,14 @@ def test_micro_batches_hold_every_row_once_within_the_budget(
         assert all(row in rows for row in range(len(lengths)) if int(units[row]) in inside)
         padded = len(rows) * max(lengths[row] for row in rows)
         assert padded <= budget or len(inside) == 1
+
+
+def test_equal_rows_are_one_kind_unless_their_masks_differ() -> None:
+    batch = make_batch().select(torch.tensor([1, 0, 1, 2, 0]))
+    first, kind = batch.distinct_rows()
+    assert sorted(first.tolist()) == [0, 1, 3]
+    assert [int(first[k]) for k in kind] == [0, 1, 0, 3, 1]
+    mask = batch.action_mask.clone()
+    mask[2, 2] = False
+    first, _ = replace(batch, action_mask=mask).distinct_rows()
+    assert sorted(first.tolist()) == [0, 1, 2, 3]

@@ -16,10 +16,11 @@ from sampo.callbacks.clone_sync import CloneSync
 from sampo.callbacks.episode_writer import EpisodeWriter
 from sampo.callbacks.run_summary import RunSummary
 from sampo.callbacks.throughput import Throughput
-from sampo.cloning import CloningModule, cosine_with_warmup
-from sampo.data.datamodule import EvaluationSettings, RolloutDataModule, WorkerSettings
+from sampo.cloning import CloningModule
+from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
 from sampo.data.demonstrations import write_demonstrations
+from sampo.data.settings import EvaluationSettings, WorkerSettings
 from sampo.envs import Corridor
 from sampo.errors import ConfigError, NonFiniteError
 from sampo.filtering import SpreadFilter
@@ -27,6 +28,7 @@ from sampo.rollout.collector import EpisodeRequest
 from sampo.rollout.conversation import TranscriptContext
 from sampo.rollout.engine import SamplingParams
 from sampo.rollout.scripted_engine import ScriptedEngine
+from sampo.schedules import lr_factor
 from tiny import save_tiny_policy, tiny_model, tiny_tokenizer
 
 ENV = Corridor(length=5, max_turns=4)
@@ -50,7 +52,7 @@ def demonstrations(tmp_path_factory):
     requests = [
         EpisodeRequest(task=task, env_seed=0, sampling_seed=0) for task in ENV.tasks("train")
     ]
-    episodes = data.collector(data.demonstrator(0.0), SamplingParams()).run(requests)
+    episodes = data.player.collector(data.player.demonstrator(0.0), SamplingParams()).run(requests)
     assert all(episode.success for episode in episodes)
     write_demonstrations(folder / "demos.parquet", episodes, policy="expert")
     data.teardown("collect")
@@ -160,8 +162,8 @@ def test_the_learning_rate_rises_and_falls(clone):
 
 
 def test_schedule_without_warmup_starts_at_its_highest():
-    assert cosine_with_warmup(0, 10, 0.0) == 1.0
-    assert cosine_with_warmup(10, 10, 0.0) == pytest.approx(0.0)
+    assert lr_factor("cosine", 0, 10) == 1.0
+    assert lr_factor("cosine", 10, 10) == pytest.approx(0.0)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(clone, tmp_path):

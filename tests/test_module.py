@@ -1,18 +1,21 @@
 """The update: one normalisation law, one meaning of old log-probabilities, no silent NaN."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import lightning as L
 import pytest
 import torch
+from lightning.pytorch.core.optimizer import LightningOptimizer
 from torch.utils.data import DataLoader
 
-from sampo.batch import RolloutBatch
+from sampo.batch import RolloutBatch, ScoredBatch
 from sampo.data.collate import collate
 from sampo.episode import Episode, StopReason, Turn
 from sampo.errors import ConfigError, EngineError, NonFiniteError
 from sampo.losses import Aggregation, Clip, PolicyLoss, Ratio
 from sampo.module import SampoModule
+from sampo.scoring import Scorer
 from tiny import save_tiny_policy
 
 LOSS = PolicyLoss(surrogate=Clip(clip_low=0.2, clip_high=0.2))
@@ -85,6 +88,13 @@ def train(module: SampoModule, batches: list[RolloutBatch], folder: Path) -> Sam
     return module
 
 
+class AlwaysScores(Scorer):
+    """Computes old log-probabilities even where they are not needed."""
+
+    def score(self, batch: RolloutBatch, *, unchanged: bool) -> ScoredBatch:
+        return super().score(batch, unchanged=False)
+
+
 def weights(module: SampoModule) -> torch.Tensor:
     assert module.policy is not None
     return torch.cat([p.detach().flatten() for p in module.policy.parameters()])
@@ -110,11 +120,26 @@ def test_splitting_into_micro_batches_changes_nothing(
     torch.testing.assert_close(weights(whole), weights(split), rtol=0, atol=2e-6)
 
 
+def test_equal_rows_are_scored_once_and_trained_on_as_often_as_they_occur(
+    policy: str, tmp_path: Path
+) -> None:
+    """Three copies of two rows, scored as two rows or (each in a micro-batch of its own) as six."""
+    rows = torch.tensor([0, 1, 0, 1, 0, 1])
+    batch = rollout().select(rows)
+    turns = torch.arange(6)[:, None].expand_as(batch.turn_ids)
+    batch = replace(batch, turn_ids=torch.where(batch.action_mask, turns, -1))
+    together = train(make(policy), [batch], tmp_path)
+    apart = train(make(policy, micro_batch_tokens=1), [batch], tmp_path)
+    torch.testing.assert_close(weights(together), weights(apart), rtol=0, atol=2e-6)
+
+
 def test_one_step_needs_no_second_scoring(policy: str, tmp_path: Path) -> None:
     """With one optimiser step the loss's own forward pass gives the old log-probabilities."""
     short = train(make(policy), [rollout()], tmp_path)
     module = make(policy)
-    module._score = lambda batch, *, unchanged: SampoModule._score(module, batch, unchanged=False)
+    module.configure_model()
+    scorer = module.scorer
+    module._scorer = AlwaysScores(**vars(scorer))
     scored = train(module, [rollout()], tmp_path)
     torch.testing.assert_close(weights(short), weights(scored), rtol=0, atol=2e-6)
 
@@ -124,9 +149,9 @@ def test_good_actions_become_likelier(policy: str, tmp_path: Path) -> None:
     module = make(policy, PolicyLoss(surrogate=Clip(clip_low=0.9, clip_high=9.0), kl_coef=0.0))
     module.configure_model()
     assert module.policy is not None
-    before = module._logprobs(module.policy, batch)
+    before = module.scorer.logprobs(module.policy, batch)
     train(module, [batch], tmp_path)
-    change = module._logprobs(module.policy, batch) - before
+    change = module.scorer.logprobs(module.policy, batch) - before
     good = batch.action_mask & (batch.advantages > 0)
     bad = batch.action_mask & (batch.advantages < 0)
     assert change[good].mean() > 0 > change[bad].mean()
@@ -166,7 +191,7 @@ def test_rollouts_of_another_policy_version_are_refused(policy: str, tmp_path: P
 
 
 def test_non_finite_steps_are_skipped_kept_and_finally_fatal(policy: str, tmp_path: Path) -> None:
-    module = make(policy, max_skipped_updates=1)
+    module = make(policy, max_skipped_steps=1)
     module.configure_model()
     before = weights(module).clone()
     with pytest.raises(NonFiniteError, match="2 optimiser steps in a row, at update 1"):
@@ -177,9 +202,9 @@ def test_non_finite_steps_are_skipped_kept_and_finally_fatal(policy: str, tmp_pa
 
 
 def test_one_bad_batch_costs_one_step(policy: str, tmp_path: Path) -> None:
-    module = make(policy, max_skipped_updates=1)
+    module = make(policy, max_skipped_steps=1)
     train(module, [rollout(0, scale=float("nan")), rollout(1)], tmp_path)
-    assert module.skipped_in_a_row == 0 and module.update_step == 2
+    assert module.skipped.in_a_row == 0 and module.update_step == 2
     assert bool(torch.isfinite(weights(module)).all())
 
 
@@ -191,13 +216,13 @@ def test_learning_rate_course(policy: str, tmp_path: Path, kind: str, factors: l
     """Four updates, two of warm-up: 1/3, 2/3 of it, then full, then (linear) half way down."""
     module = make(policy, lr_schedule=kind, warmup_updates=2)
     seen: list[float] = []
-    score = module._score
+    step = module._step
 
-    def note(batch: RolloutBatch, *, unchanged: bool):
-        seen.append(module.optimizers().param_groups[0]["lr"])  # pyright: ignore
-        return score(batch, unchanged=unchanged)
+    def note(optimizer: LightningOptimizer, scored: ScoredBatch) -> object:
+        seen.append(optimizer.param_groups[0]["lr"])
+        return step(optimizer, scored)
 
-    module._score = note  # pyright: ignore[reportAttributeAccessIssue]
+    module._step = note  # pyright: ignore[reportAttributeAccessIssue]
     train(module, [rollout(version) for version in range(4)], tmp_path)
     assert seen == pytest.approx([1e-3 * factor for factor in factors])
 

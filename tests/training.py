@@ -13,7 +13,8 @@ import lightning as L
 
 from sampo.advantages import GiGPO
 from sampo.callbacks import Checkpoints, RolloutStats, WeightSync
-from sampo.data.datamodule import EvaluationSettings, RolloutDataModule, WorkerSettings
+from sampo.data.datamodule import RolloutDataModule
+from sampo.data.settings import EvaluationSettings, WorkerSettings
 from sampo.envs import ParsedAction, PromptFormat, PromptView
 from sampo.envs.toy import Corridor
 from sampo.filtering import SpreadFilter

@@ -80,6 +80,20 @@ class RolloutBatch:
         return torch.unique(episodes, return_inverse=True)[1]
 
 
+    def distinct_rows(self) -> tuple[Tensor, Tensor]:
+        """Return (int64 `[D]`, int64 `[B]`): one row of each kind, and the kind of each row.
+
+        Rows are of one kind if they have the same tokens and the same action mask, so that a
+        policy's scores of them are the same. Members of a group often meet the same state and give
+        the same short reply (two thirds of the rows of a nano policy's Sokoban rollout).
+        """
+        keys = self.token_ids * 2 + self.action_mask
+        kinds, kind = torch.unique(keys, dim=0, return_inverse=True)
+        numbers = torch.arange(len(self), device=kind.device)
+        first = numbers.new_full((len(kinds),), len(self))
+        return first.scatter_reduce(0, kind, numbers, "amin"), kind
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScoredBatch:
     """A rollout batch with what was computed once, before its first optimiser step."""
@@ -129,6 +143,12 @@ def split_evenly(units: Tensor, parts: int) -> list[Tensor]:
     numbers = torch.unique(units)
     chunks = torch.tensor_split(numbers, min(parts, len(numbers)))
     return [torch.isin(units, chunk).nonzero().flatten() for chunk in chunks]
+
+
+def shuffle_units(units: Tensor, seed: int) -> Tensor:
+    """Return the units `[B]` under other numbers, so that a split in order is a random one."""
+    order = torch.randperm(int(units.max()) + 1, generator=torch.Generator().manual_seed(seed))
+    return order.to(units.device)[units]
 
 
 def by_token_budget(lengths: Tensor, units: Tensor, budget: int) -> list[Tensor]:

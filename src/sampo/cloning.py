@@ -16,7 +16,8 @@ from lightning.pytorch.core.optimizer import LightningOptimizer
 from sampo.batch import RolloutBatch, by_token_budget
 from sampo.errors import ConfigError, NonFiniteError
 from sampo.evaluation import EvaluatedModule
-from sampo.models.policy import Policy, load_causal_lm
+from sampo.models.policy import Policy
+from sampo.schedules import lr_factor
 
 
 class CloningModule(EvaluatedModule):
@@ -72,14 +73,12 @@ class CloningModule(EvaluatedModule):
         if self.policy is not None:
             return
         options = self.hparams
-        model = load_causal_lm(
+        self.policy = Policy.load(
             options["policy"],
             dtype=options["dtype"],
             attn_implementation=options["attn_implementation"],
+            gradient_checkpointing=options["gradient_checkpointing"],
         )
-        if options["gradient_checkpointing"]:
-            model.gradient_checkpointing_enable()
-        self.policy = Policy(model)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return AdamW over the policy."""
@@ -157,21 +156,5 @@ class CloningModule(EvaluatedModule):
         steps = self.trainer.estimated_stepping_batches
         if math.isinf(steps):
             raise ConfigError("Cloning needs an end: set trainer.max_epochs or trainer.max_steps.")
-        return cosine_with_warmup(self.update_step, int(steps), self.hparams["warmup_fraction"])
-
-
-def cosine_with_warmup(done: int, total: int, warmup_fraction: float) -> float:
-    """Return the factor on the learning rate of the step after `done` of `total` steps.
-
-    It rises linearly to 1 over the warm-up and falls to 0 along half a cosine. No step of the
-    warm-up has factor 0, which would waste its batch.
-
-    Example (four steps, half of them warm-up; then cos 0 and cos pi/2):
-        >>> [round(cosine_with_warmup(done, 4, 0.5), 3) for done in range(4)]
-        [0.333, 0.667, 1.0, 0.5]
-    """
-    warmup = math.ceil(warmup_fraction * total)
-    if done < warmup:
-        return (done + 1) / (warmup + 1)
-    share = min((done - warmup) / max(total - warmup, 1), 1.0)
-    return 0.5 * (1.0 + math.cos(math.pi * share))
+        warmup = math.ceil(self.hparams["warmup_fraction"] * steps)
+        return lr_factor("cosine", self.update_step, int(steps), warmup)

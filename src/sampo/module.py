@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
-from safetensors.torch import save_file
 from torch import Tensor
 
-from sampo.batch import RolloutBatch, ScoredBatch, by_token_budget, split_evenly
-from sampo.errors import ConfigError, EngineError, NonFiniteError
+from sampo.batch import RolloutBatch, ScoredBatch, shuffle_units, split_evenly
+from sampo.errors import ConfigError, EngineError
 from sampo.evaluation import EvaluatedModule
-from sampo.losses import LossInputs, Metric, PolicyLoss, combine
-from sampo.models.policy import Policy, load_causal_lm
+from sampo.losses import Metric, PolicyLoss, combine
+from sampo.models.policy import Policy
 from sampo.models.reference import Reference
+from sampo.schedules import Schedule, lr_factor
+from sampo.scoring import Scorer
+from sampo.skipped_steps import SkippedSteps
 
 
 class SampoModule(EvaluatedModule):
@@ -52,7 +52,7 @@ class SampoModule(EvaluatedModule):
         dtype: of the weights.
         attn_implementation: attention of transformers; None is its default.
         gradient_checkpointing: recompute activations in the backward pass, to save memory.
-        max_skipped_updates: optimiser steps in a row that may be skipped because loss or gradient
+        max_skipped_steps: optimiser steps in a row that may be skipped because loss or gradient
             were not finite, before the run stops.
     """
 
@@ -64,7 +64,7 @@ class SampoModule(EvaluatedModule):
         weight_decay: float = 0.01,
         betas: tuple[float, float] = (0.9, 0.999),
         max_grad_norm: float = 1.0,
-        lr_schedule: Literal["constant", "linear", "cosine"] = "constant",
+        lr_schedule: Schedule = "constant",
         warmup_updates: int = 0,
         num_mini_batches: int | None = None,
         mini_batch_rows: int | None = None,
@@ -76,7 +76,7 @@ class SampoModule(EvaluatedModule):
         dtype: Literal["float32", "bfloat16", "float16"] = "float32",
         attn_implementation: str | None = None,
         gradient_checkpointing: bool = False,
-        max_skipped_updates: int = 3,
+        max_skipped_steps: int = 3,
     ) -> None:
         super().__init__()
         if num_mini_batches is not None and mini_batch_rows is not None:
@@ -93,26 +93,36 @@ class SampoModule(EvaluatedModule):
         self.save_hyperparameters(ignore=["loss"])
         self.loss = loss
         self.policy: Policy | None = None
-        self.skipped_in_a_row = 0
+        self.skipped = SkippedSteps(max_skipped_steps)
         self.in_update = False
         """Whether the weights are between two versions."""
-        self._reference: list[Reference] = []
+        self._scorer: Scorer | None = None
+        """Not a module, so that the reference stays out of the module tree and of checkpoints."""
 
     def configure_model(self) -> None:
         """Load the policy and freeze a copy of it as the reference."""
         if self.policy is not None:
             return
         options = self.hparams
-        model = load_causal_lm(
+        self.policy = Policy.load(
             options["policy"],
             dtype=options["dtype"],
             attn_implementation=options["attn_implementation"],
+            gradient_checkpointing=options["gradient_checkpointing"],
         )
-        if options["gradient_checkpointing"]:
-            model.gradient_checkpointing_enable()
-        self.policy = Policy(model)
-        if options["reference"]:
-            self._reference = [Reference.copy_of(self.policy)]
+        self._scorer = Scorer(
+            policy=self.policy,
+            reference=Reference.copy_of(self.policy) if options["reference"] else None,
+            loss=self.loss,
+            temperature=options["temperature"],
+            micro_batch_tokens=options["micro_batch_tokens"],
+        )
+
+    @property
+    def scorer(self) -> Scorer:
+        """What scores rollouts, once the policy is loaded."""
+        assert self._scorer is not None, "configure_model makes it"
+        return self._scorer
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return AdamW over the policy."""
@@ -132,8 +142,8 @@ class SampoModule(EvaluatedModule):
                 f"This version trains on one device, got {self.trainer.world_size}. "
                 "Set --trainer.devices 1 --trainer.num_nodes 1."
             )
-        for reference in self._reference:
-            reference.to(self.device)
+        if self.scorer.reference is not None:
+            self.scorer.reference.to(self.device)
 
     def training_step(self, batch: RolloutBatch, batch_idx: int) -> None:
         """Train on one rollout.
@@ -153,8 +163,8 @@ class SampoModule(EvaluatedModule):
         assert isinstance(optimizer, LightningOptimizer)
         for group in optimizer.param_groups:
             group["lr"] = self.hparams["learning_rate"] * self._lr_factor()
-        mini_batches = list(self._mini_batches(batch))
-        scored = self._score(batch, unchanged=len(mini_batches) == 1)
+        mini_batches = self._mini_batches(batch)
+        scored = self.scorer.score(batch, unchanged=len(mini_batches) == 1)
         metrics: dict[str, Metric] = {}
         norms: list[float] = []
         for rows in mini_batches:
@@ -169,76 +179,38 @@ class SampoModule(EvaluatedModule):
         """Store the counters that belong to the weights."""
         checkpoint["sampo"] = {
             "update_step": self.update_step,
-            "skipped_in_a_row": self.skipped_in_a_row,
+            "skipped_in_a_row": self.skipped.in_a_row,
         }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Restore the counters."""
         self.update_step = checkpoint["sampo"]["update_step"]
-        self.skipped_in_a_row = checkpoint["sampo"]["skipped_in_a_row"]
+        self.skipped.in_a_row = checkpoint["sampo"]["skipped_in_a_row"]
 
-    def _mini_batches(self, batch: RolloutBatch) -> Iterator[Tensor]:
-        """Yield the rows of each optimiser step, over all epochs."""
+    def _mini_batches(self, batch: RolloutBatch) -> list[Tensor]:
+        """Return the rows of each optimiser step, over all epochs."""
         units = batch.units(self.loss.keep_together_in_mini_batch)
-        rows_per_step = self.hparams["mini_batch_rows"]
-        parts = self.hparams["num_mini_batches"] or 1
+        rows_per_step, parts = self.hparams["mini_batch_rows"], self.hparams["num_mini_batches"]
         if rows_per_step is not None:
             parts = math.ceil(len(batch) / rows_per_step)
+        steps: list[Tensor] = []
         for epoch in range(self.hparams["epochs"]):
             if self.hparams["shuffle"]:
-                seed = self.update_step * self.hparams["epochs"] + epoch
-                generator = torch.Generator().manual_seed(seed)
-                order = torch.randperm(int(units.max()) + 1, generator=generator)
-                units = order.to(units.device)[units]
-            yield from split_evenly(units, parts)
-
-    def _score(self, batch: RolloutBatch, *, unchanged: bool) -> ScoredBatch:
-        """Score a rollout once, with the present and the reference policy.
-
-        Args:
-            batch: the rollout.
-            unchanged: there will be one optimiser step only, so the present policy's scores are
-                those of the loss's own forward pass and need not be computed twice.
-        """
-        assert self.policy is not None
-        reference = self._reference[0].policy if self._reference else None
-        return ScoredBatch(
-            batch=batch,
-            old_logprobs=None if unchanged else self._logprobs(self.policy, batch),
-            ref_logprobs=None if reference is None else self._logprobs(reference, batch),
-        )
-
-    @torch.no_grad()
-    def _logprobs(self, policy: Policy, batch: RolloutBatch) -> Tensor:
-        """Return a policy's log-probabilities `[B, L]`, float32, zero off the action mask."""
-        logprobs = torch.zeros_like(batch.advantages)
-        for rows in self._micro_batches(batch):
-            part = batch.select(rows)
-            scores = policy(
-                part.token_ids,
-                part.lengths,
-                part.action_mask,
-                temperature=self.hparams["temperature"],
-                with_entropy=False,
-            )
-            logprobs[rows, : part.token_ids.shape[1]] = scores.logprobs.float()
-        return logprobs
-
-    def _micro_batches(self, batch: RolloutBatch) -> list[Tensor]:
-        units = batch.units(self.loss.keep_together)
-        return by_token_budget(batch.lengths, units, self.hparams["micro_batch_tokens"])
+                units = shuffle_units(units, self.update_step * self.hparams["epochs"] + epoch)
+            steps += split_evenly(units, parts or 1)
+        return steps
 
     def _step(
         self, optimizer: LightningOptimizer, scored: ScoredBatch
     ) -> tuple[dict[str, Metric], float]:
         """Take one optimiser step on a mini-batch; return its metrics and gradient norm."""
         assert self.policy is not None
-        scored = self._plan(scored)
+        scored = self.scorer.plan(scored)
         metrics: dict[str, Metric] = {}
         total = 0.0
         optimizer.zero_grad()
-        for rows in self._micro_batches(scored.batch):
-            output = self.loss(self._loss_inputs(scored.select(rows)))
+        for rows in self.scorer.micro_batches(scored.batch):
+            output = self.loss(self.scorer.loss_inputs(scored.select(rows)))
             self.manual_backward(output.loss)
             metrics = combine(metrics, output.metrics)
             total += float(output.loss.detach())
@@ -247,81 +219,22 @@ class SampoModule(EvaluatedModule):
         )
         if math.isfinite(total) and bool(torch.isfinite(norm)):
             optimizer.step()
-            self.skipped_in_a_row = 0
+            self.skipped.taken()
         else:
             optimizer.zero_grad()
-            self._skip(scored)
+            folder = Path(self.trainer.log_dir or self.trainer.default_root_dir) / "skipped"
+            self.skipped.skip(scored.batch, self.update_step, folder)
         return metrics, float(norm)
-
-    def _plan(self, scored: ScoredBatch) -> ScoredBatch:
-        """Decide what needs the whole mini-batch, before its first micro-batch."""
-        batch, log_ratio = scored.batch, None
-        if self.loss.needs_log_ratio:
-            assert self.policy is not None
-            now = self._logprobs(self.policy, batch)
-            log_ratio = now - (now if scored.old_logprobs is None else scored.old_logprobs)
-        plan = self.loss.plan(batch, log_ratio=log_ratio, advantages=batch.advantages)
-        return replace(
-            scored,
-            weights=plan.surrogate.normalised(),
-            regulariser_weights=plan.regulariser.normalised(),
-            keep=plan.keep if self.loss.needs_log_ratio else None,
-        )
-
-    def _loss_inputs(self, part: ScoredBatch) -> LossInputs:
-        """Run the policy on a micro-batch and put together what the loss looks at."""
-        assert self.policy is not None and part.weights is not None
-        batch = part.batch
-        scores = self.policy(
-            batch.token_ids,
-            batch.lengths,
-            batch.action_mask,
-            temperature=self.hparams["temperature"],
-        )
-        old = scores.logprobs.detach() if part.old_logprobs is None else part.old_logprobs
-        return LossInputs(
-            logprobs=scores.logprobs,
-            old_logprobs=old,
-            ref_logprobs=part.ref_logprobs,
-            entropy=scores.entropy,
-            sampling_logprobs=batch.sampling_logprobs,
-            advantages=batch.advantages,
-            action_mask=batch.action_mask,
-            turn_ids=batch.turn_ids,
-            episode_ids=batch.episode_ids,
-            weights=part.weights,
-            regulariser_weights=part.regulariser_weights,
-            keep=part.keep,
-        )
-
-    def _skip(self, scored: ScoredBatch) -> None:
-        """Count a step that was not taken, keep its batch, and stop after too many in a row."""
-        self.skipped_in_a_row += 1
-        folder = Path(self.trainer.log_dir or self.trainer.default_root_dir) / "skipped"
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"update_{self.update_step:06d}_{self.skipped_in_a_row}.safetensors"
-        tensors = {name: v for name, v in vars(scored.batch).items() if isinstance(v, Tensor)}
-        save_file({name: v.contiguous().cpu() for name, v in tensors.items()}, path)
-        if self.skipped_in_a_row > self.hparams["max_skipped_updates"]:
-            raise NonFiniteError(
-                f"Loss or gradient were not finite in {self.skipped_in_a_row} optimiser steps in "
-                f"a row, at update {self.update_step}. The batches are in {folder}. Lower "
-                "model.learning_rate, or resume an earlier checkpoint with --ckpt_path."
-            )
 
     def _lr_factor(self) -> float:
         """Return the learning rate's share of its full value at the present update."""
-        done, warmup = self.update_step, self.hparams["warmup_updates"]
-        if done < warmup:
-            return (done + 1) / (warmup + 1)
-        kind = self.hparams["lr_schedule"]
-        if kind == "constant":
-            return 1.0
-        epochs, batches = self.trainer.max_epochs, self.trainer.num_training_batches
-        if not epochs or epochs < 0 or math.isinf(batches):
-            raise ConfigError(f"model.lr_schedule={kind} needs a finite trainer.max_epochs.")
-        share = min((done - warmup) / max(epochs * batches - warmup, 1), 1.0)
-        return 1.0 - share if kind == "linear" else 0.5 * (1.0 + math.cos(math.pi * share))
+        kind, total = self.hparams["lr_schedule"], None
+        if kind != "constant":
+            epochs, batches = self.trainer.max_epochs, self.trainer.num_training_batches
+            if not epochs or epochs < 0 or math.isinf(batches):
+                raise ConfigError(f"model.lr_schedule={kind} needs a finite trainer.max_epochs.")
+            total = epochs * int(batches)
+        return lr_factor(kind, self.update_step, total, self.hparams["warmup_updates"])
 
     def _log_update(
         self,

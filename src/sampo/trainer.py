@@ -73,8 +73,8 @@ class SampoTrainer(L.Trainer):
         run(model, datamodule=datamodule, ckpt_path=path, verbose=False, weights_only=weights_only)
         setup = EvaluationSetup(
             split=split,
-            seed=datamodule.evaluation.seed,
-            sampling=asdict(datamodule.eval_sampling),
+            seed=datamodule.player.evaluation.seed,
+            sampling=asdict(datamodule.player.eval_sampling),
             checkpoint=path or str(model.hparams["policy"]),
             config=str(run_folder(self) / "config.yaml"),
         )
@@ -135,7 +135,7 @@ class SampoTrainer(L.Trainer):
                 output,
                 collect_demonstrations(datamodule, plan, progress),
                 policy=plan.policy_name,
-                metadata={"env": type(datamodule.env).__qualname__, "split": split},
+                metadata={"env": type(datamodule.player.env).__qualname__, "split": split},
             )
         datamodule.teardown("collect")
         console = Console()

@@ -9,7 +9,8 @@ from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.loggers import CSVLogger
 
 from sampo.advantages import GRPO
-from sampo.data.datamodule import EvaluationSettings, RolloutDataModule, WorkerSettings
+from sampo.data.datamodule import RolloutDataModule
+from sampo.data.settings import EvaluationSettings, WorkerSettings
 from sampo.envs import Corridor
 from sampo.evaluation import EpisodeMetrics
 from sampo.filtering import SpreadFilter

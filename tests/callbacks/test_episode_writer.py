@@ -46,7 +46,7 @@ def test_evaluations_hold_the_validation_tasks(fit, run_path, data):
     fit([EpisodeWriter()], max_epochs=1)
     before = read_episodes(run_path / "episodes" / "validation_000000.jsonl")
     after = read_episodes(run_path / "episodes" / "validation_000002.jsonl")
-    assert [r.episode.task for r in before] == list(data.env.tasks("val"))[:3]
+    assert [r.episode.task for r in before] == list(data.player.env.tasks("val"))[:3]
     assert [r.episode.task for r in before] == [r.episode.task for r in after]
     assert {r.update for r in after} == {2}
 

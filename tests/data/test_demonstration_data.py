@@ -4,9 +4,9 @@ from itertools import chain
 
 import pytest
 
-from sampo.data.datamodule import EvaluationSettings, WorkerSettings
 from sampo.data.demonstration_data import DemonstrationDataModule
 from sampo.data.demonstrations import write_demonstrations
+from sampo.data.settings import EvaluationSettings, WorkerSettings
 from sampo.envs import Corridor
 from sampo.episode import Episode, StopReason, Turn
 from sampo.errors import ConfigError, MissingDataError

@@ -58,19 +58,20 @@ def collect_demonstrations(
         plan: see `CollectionPlan`.
         progress: called with (episodes played, demonstrations so far) after each chunk.
     """
+    player = data.player
     if plan.source == "expert":
-        agent = data.demonstrator(plan.noise)
+        agent = player.demonstrator(plan.noise)
     else:
-        agent = data.policy_agent(data.sampling)
-    collector = data.collector(agent, data.sampling)
-    source, chunk, accepted = data.source(plan.split), data.workers.max_concurrent, 0
+        agent = player.policy_agent(data.sampling)
+    collector = player.collector(agent, data.sampling)
+    source, chunk, accepted = player.source(plan.split), player.workers.max_concurrent, 0
     for start in range(0, plan.num_episodes, chunk):
         numbers = range(start, min(start + chunk, plan.num_episodes))
         requests = [
             EpisodeRequest(
                 task=(task := source.task(number)),
-                env_seed=derive_seed(data.seed, "env", task),
-                sampling_seed=derive_seed(data.seed, "collect", number),
+                env_seed=derive_seed(player.seed, "env", task),
+                sampling_seed=derive_seed(player.seed, "collect", number),
             )
             for number in numbers
         ]

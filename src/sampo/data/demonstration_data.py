@@ -11,22 +11,16 @@ import torch
 from lightning.pytorch.utilities import rank_zero_warn
 from torch.utils.data import DataLoader
 
-from sampo.advantages import GRPO
 from sampo.batch import RolloutBatch
 from sampo.data.collate import collate
-from sampo.data.datamodule import (
-    ChatSettings,
-    EvaluationSettings,
-    RolloutDataModule,
-    WorkerSettings,
-)
 from sampo.data.demonstrations import read_demonstrations
+from sampo.data.player import EpisodePlayer
 from sampo.data.replay import replay
-from sampo.data.streams import TrainStream
+from sampo.data.settings import ChatSettings, EvaluationSettings, WorkerSettings, run_seed
+from sampo.data.streams import TrainLoader, TrainStream
 from sampo.envs import PromptFormat, TextEnv
 from sampo.episode import Episode
 from sampo.errors import ConfigError
-from sampo.filtering import SpreadFilter
 from sampo.rollout.chat import ChatRenderer
 from sampo.rollout.conversation import ContextPolicy
 from sampo.rollout.engine import RolloutEngine, SamplingParams
@@ -76,25 +70,24 @@ class DemonstrationDataModule(L.LightningDataModule):
                 "data.batch_episodes and data.max_demonstrations must be at least 1, got "
                 f"{batch_episodes} and {max_demonstrations}."
             )
-        self.rollouts = RolloutDataModule(
+        self.player = EpisodePlayer(
             env=env,
             tokenizer=tokenizer,
             engine=engine,
             context=context,
-            advantage=GRPO(),  # this and the filter are never used: nothing is rolled out to train
-            group_filter=SpreadFilter(),
-            eval_sampling=eval_sampling,
-            prompt_format=prompt_format,
+            prompt_format=prompt_format or env.prompt_format,
             context_length=context_length,
+            invalid_action_penalty=0.0,  # demonstrations are not scored
             workers=workers,
             evaluation=evaluation,
+            eval_sampling=eval_sampling,
             chat=chat,
-            seed=seed,
+            seed=run_seed(seed),
         )
         self.path = Path(demonstrations)
         self.batch_episodes = batch_episodes
         self.max_demonstrations = max_demonstrations
-        self.seed = self.rollouts.seed
+        self.seed = self.player.seed
         self.batches_done = 0
         """Batches handed out so far; part of the checkpoint."""
         self._episodes: tuple[Episode, ...] = ()
@@ -102,12 +95,12 @@ class DemonstrationDataModule(L.LightningDataModule):
     @property
     def renderer(self) -> ChatRenderer:
         """The chat renderer, loaded with the tokenizer on first use."""
-        return self.rollouts.renderer
+        return self.player.renderer
 
     @property
     def engine(self) -> RolloutEngine:
         """The engine of the validation."""
-        return self.rollouts.engine
+        return self.player.engine
 
     @property
     def batches_per_epoch(self) -> int:
@@ -116,7 +109,6 @@ class DemonstrationDataModule(L.LightningDataModule):
 
     def setup(self, stage: str) -> None:
         """Load the tokenizer and replay the demonstrations."""
-        self.rollouts.setup("validate")
         if stage != "fit" or self._episodes:
             return
         loaded = read_demonstrations(self.path).episodes[: self.max_demonstrations]
@@ -124,9 +116,9 @@ class DemonstrationDataModule(L.LightningDataModule):
             replay(
                 episode,
                 self.renderer,
-                self.rollouts.prompt_format,
-                self.rollouts.context,
-                self.rollouts.context_length,
+                self.player.prompt_format,
+                self.player.context,
+                self.player.context_length,
             )
             for episode in loaded
         ]
@@ -136,33 +128,33 @@ class DemonstrationDataModule(L.LightningDataModule):
         if cut:
             rank_zero_warn(
                 f"{cut} of {len(loaded)} demonstrations do not fit into a context_length of "
-                f"{self.rollouts.context_length} tokens and are used up to the turn that does."
+                f"{self.player.context_length} tokens and are used up to the turn that does."
             )
         self._episodes = tuple(episode for episode in replayed if episode.turns)
         if not self._episodes:
             raise ConfigError(
                 f"No demonstration in {self.path} has a turn that fits into a context_length of "
-                f"{self.rollouts.context_length} tokens. Raise data.context_length."
+                f"{self.player.context_length} tokens. Raise data.context_length."
             )
 
     def teardown(self, stage: str) -> None:
         """Close workers."""
-        self.rollouts.teardown(stage)
+        self.player.close()
 
-    def train_dataloader(self) -> DataLoader[RolloutBatch]:
+    def train_dataloader(self) -> TrainLoader:
         """Return one pass over the demonstrations, in an order of its own."""
         stream = TrainStream(self._next_batch, lambda: self.batches_done, self.batches_per_epoch)
-        return DataLoader(stream, batch_size=None, num_workers=0)
+        return TrainLoader(stream)
 
     def val_dataloader(self) -> DataLoader[list[Episode]]:
         """Return the fixed validation tasks as finished episodes."""
-        return self.rollouts.val_dataloader()
+        return self.player.evaluation_loader("val")
 
     def transfer_batch_to_device(
         self, batch: Any, device: torch.device, dataloader_idx: int
     ) -> Any:
         """Move batches; episodes stay where they are."""
-        return self.rollouts.transfer_batch_to_device(batch, device, dataloader_idx)
+        return batch.to(device) if isinstance(batch, RolloutBatch) else batch
 
     def state_dict(self) -> dict[str, Any]:
         """Return the counter from which the order follows, and its seed."""
@@ -179,7 +171,5 @@ class DemonstrationDataModule(L.LightningDataModule):
         random.Random(f"{self.seed}/{epoch}").shuffle(order)
         chosen = [self._episodes[i] for i in order[number :: self.batches_per_epoch]]
         self.batches_done += 1
-        pad_id = self.renderer.tokenizer.pad_token_id
-        assert isinstance(pad_id, int), "load_tokenizer makes sure of it"
         no_advantages = [[0.0] * len(episode.turns) for episode in chosen]
-        return collate(chosen, no_advantages, pad_id=pad_id)
+        return collate(chosen, no_advantages, pad_id=self.player.pad_id)

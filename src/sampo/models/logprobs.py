@@ -18,7 +18,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 _CHUNK_ELEMENTS = 2**22
-"""Logits of one chunk where no chunk size is given: 16 MiB in fp32, two such buffers at most."""
+_CHUNK_TOKENS = 256
+"""A chunk has at least this many tokens, and up to 16 MiB of fp32 logits (two such buffers are
+held). Smaller chunks were measured slower for large vocabularies, larger ones for small."""
 
 
 class TokenScores(NamedTuple):
@@ -58,7 +60,7 @@ def token_scores(
         weight: `[V, H]`, the language-model head (no bias).
         targets: int64 `[N]`, token ids.
         temperature: `T > 0`; log-probabilities are those of the tempered distribution.
-        chunk_size: tokens whose logits are held at once; None chooses about 16 MiB of fp32.
+        chunk_size: tokens whose logits are held at once; None: 16 MiB of them, at least 256.
         with_entropy: whether to compute the entropy too.
 
     Returns:
@@ -71,7 +73,7 @@ def token_scores(
     """
     if temperature <= 0:
         raise ValueError(f"temperature must be above 0, got {temperature}.")
-    chunk = chunk_size or max(_CHUNK_ELEMENTS // weight.shape[0], 16)
+    chunk = chunk_size or max(_CHUNK_ELEMENTS // weight.shape[0], _CHUNK_TOKENS)
     function: Any = _TokenScoresFunction  # torch annotates `apply` only in part
     logprobs, entropy = function.apply(hidden, weight, targets, temperature, chunk, with_entropy)
     return TokenScores(logprobs, entropy if with_entropy else None)

@@ -152,6 +152,28 @@ class Policy(nn.Module):
                     f"log-probabilities would be wrong. Use a model without {key}."
                 )
 
+    @classmethod
+    def load(
+        cls,
+        source: str,
+        *,
+        dtype: str = "float32",
+        attn_implementation: str | None = None,
+        gradient_checkpointing: bool = False,
+    ) -> Policy:
+        """Load a policy.
+
+        Args:
+            source: see `resolve_policy`.
+            dtype: see `load_causal_lm`.
+            attn_implementation: see `load_causal_lm`.
+            gradient_checkpointing: recompute activations in the backward pass, to save memory.
+        """
+        model = load_causal_lm(source, dtype=dtype, attn_implementation=attn_implementation)
+        if gradient_checkpointing:
+            model.gradient_checkpointing_enable()
+        return cls(model)
+
     def forward(
         self,
         token_ids: Tensor,

@@ -118,7 +118,8 @@ class ChatRenderer:
 
     def _encode_text(self, text: str) -> tuple[int, ...]:
         if isinstance(self.tokenizer, PreTrainedTokenizerFast):  # ten times less overhead
-            return tuple(self.tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).ids)
+            backend = self.tokenizer.backend_tokenizer
+            return tuple(backend.encode(text, add_special_tokens=False).ids)
         return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _decode(self, ids: tuple[int, ...]) -> str:

@@ -88,15 +88,14 @@ class KeyValueArena:
         """Tokens per sequence that the table has room for."""
         return self._plan.capacity
 
-    def rebuild(self, kept: Sequence[int], slots: int, capacity: int) -> None:
-        """Make a new table in which slot `i` holds what slot `kept[i]` held.
+    def rebuild(self, kept: Sequence[tuple[int, int]], slots: int, capacity: int) -> None:
+        """Make a new table and move sequences into its first slots.
 
         Args:
-            kept: old slots, in their new order; all others are forgotten.
+            kept: (old slot, tokens it holds), in their new order; all others are forgotten.
             slots: of the new table, at least `len(kept)`.
-            capacity: of the new table, at least the present one.
+            capacity: of the new table, at least the tokens of any sequence.
         """
-        old_capacity = self._plan.capacity
         self._plan.slots, self._plan.capacity = slots, capacity
         for layer in self._layers:
             if layer.table is None:
@@ -104,7 +103,8 @@ class KeyValueArena:
             tables: list[Tensor] = []
             for old in layer.table:
                 new = old.new_zeros((slots, old.shape[1], capacity, old.shape[3]))
-                new[: len(kept), :, :old_capacity] = old[list(kept)]
+                for target, (source, length) in enumerate(kept):
+                    new[target, :, :length] = old[source, :, :length]
                 tables.append(new)
             layer.table = (tables[0], tables[1])
 

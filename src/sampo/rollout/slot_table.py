@@ -137,10 +137,14 @@ class SlotTable(Generic[R]):
             self.forget(next(iter(self._parked)))
         if needed() <= arena.slots and capacity == arena.capacity:
             return
-        fits = arena.slots * capacity <= self._max_tokens
-        slots = max(needed(), arena.slots if fits else 0)
+        if arena.capacity < capacity:
+            # Prompts grow turn by turn, so leave them room, as far as there is any.
+            roomy = min(_round_up(capacity * 3 // 2), self._max_tokens // needed())
+            capacity = max(capacity, roomy)
+        slots = max(needed(), min(arena.slots, self._max_tokens // capacity))
         waiting = list(self._waiting.values())
-        arena.rebuild([row.slot for row in (*self.running, *waiting)], slots, capacity)
+        kept = [(row.slot, row.cached) for row in (*self.running, *waiting)]
+        arena.rebuild(kept, slots, capacity)
         self._waiting = {}
         for slot, row in enumerate(waiting, start=len(self.running)):
             self._place(row, slot)

@@ -69,7 +69,8 @@ class TransformersEngine(RolloutEngine):
         prefill_tokens: most prompt tokens, padding included, in one forward pass.
         return_share: `collect` comes back when this share of the running rows has finished.
             Smaller: environments get their actions sooner. Larger: prompts are fed in larger
-            batches.
+            batches (32 ragged episodes, environments that answer at once: 120 tokens/s at 0,
+            134 at 0.25, 144 at 0.5, 151 at 1).
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class TransformersEngine(RolloutEngine):
         context_length: int | None = None,
         max_cache_tokens: int = 2**18,
         prefill_tokens: int = 8192,
-        return_share: float = 0.25,
+        return_share: float = 0.5,
     ) -> None:
         if min(max_batch, max_cache_tokens, prefill_tokens) < 1 or not 0 <= return_share <= 1:
             raise ConfigError(
