@@ -11,7 +11,11 @@ from sampo.cli import main
 from sampo.resources import list_configs
 from tiny import save_tiny_policy
 
-EXPERIMENTS = [name for name in list_configs() if name == "quickstart" or "experiments/" in name]
+EXPERIMENTS = [
+    name
+    for name in list_configs()
+    if name == "quickstart" or ("experiments/" in name and "clone" not in name)
+]
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +73,16 @@ def test_every_algorithm_composes(capsys: pytest.CaptureFixture[str], name: str)
     assert config["data"]["env"] == base["data"]["env"]
 
 
+def test_the_cloning_config_parses_and_plays_the_quickstarts_game(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = ["--config", "envs/sokoban_nano", "--config", "experiments/clone_sokoban_nano"]
+    clone = parsed(capsys, "clone", *files)["data"]
+    quickstart = parsed(capsys, "fit", "--config", "quickstart")["data"]
+    for name in ("env", "context", "context_length", "eval_sampling", "evaluation", "workers"):
+        assert clone[name] == quickstart[name]
+
+
 def test_later_configs_and_options_win(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
     first.write_text("data: {group_size: 4, groups_per_update: 5}\n")
@@ -95,9 +109,11 @@ def test_linked_settings_follow(capsys: pytest.CaptureFixture[str]) -> None:
     ("options", "hint"),
     [
         (["--config", "quikstart"], "quickstart"),
-        (["--model.learning_rat", "1"], "model.learning_rate"),
+        (["--model.learning_rat", "1"], "'model.learning_rate'"),
+        (["--data.env.sise", "7"], "'size'"),
+        (["--data.env", "sampo_envs.sokoban.SokobanEn"], "'SokobanEnv'"),
         (["--data.group_sizes", "1"], "data.group_size"),
-        (["--data.context", "WindowContex"], "WindowContext"),
+        (["--data.context", "WindowContex"], "'WindowContext'"),
         (["--model.lr_schedule", "cosin"], "cosine"),
         (["--data.group_size", "many"], "group_size"),
         (["--data.context.history", "-1", "--config", "quickstart"], "at least 0"),

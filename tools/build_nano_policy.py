@@ -67,6 +67,8 @@ def build_tokenizer(texts: list[str], vocab_size: int) -> PreTrainedTokenizerFas
 
 def build_model(tokenizer: PreTrainedTokenizerFast, hidden: int, layers: int) -> Qwen3ForCausalLM:
     """Return a random Qwen3 of nano size."""
+    pad_id, end_id = tokenizer.pad_token_id, tokenizer.eos_token_id
+    assert isinstance(pad_id, int) and isinstance(end_id, int)
     config = Qwen3Config(
         vocab_size=len(tokenizer),
         hidden_size=hidden,
@@ -77,8 +79,8 @@ def build_model(tokenizer: PreTrainedTokenizerFast, hidden: int, layers: int) ->
         head_dim=32,
         max_position_embeddings=2048,
         tie_word_embeddings=True,
-        pad_token_id=tokenizer.pad_token_id,
-        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=pad_id,
+        eos_token_id=end_id,
         bos_token_id=None,
     )
     torch.manual_seed(0)
@@ -92,7 +94,7 @@ def sampo(*args: str) -> None:
 
 def main() -> None:
     """Make all parts, in order."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--output", type=Path, default=Path("runs/nano-sokoban"))
     parser.add_argument("--rendering", default="relative")
     parser.add_argument("--hidden", type=int, default=128)

@@ -1,3 +1,5 @@
+# pyright: strict, reportUnknownMemberType=false
+# torch types neither what `unique` returns nor the items of `tolist`.
 """What is trained on: padded rows of exact tokens, with masks and segment ids.
 
 Shape legend: `B` rows, `L` tokens of the longest row. All `[B, L]` tensors are aligned with
@@ -7,6 +9,7 @@ Shape legend: `B` rows, `L` tokens of the longest row. All `[B, L]` tensors are 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -77,8 +80,7 @@ class RolloutBatch:
         if together != "episode":
             return torch.arange(len(self), device=self.lengths.device)
         episodes = self.episode_ids.max(dim=1).values
-        return torch.unique(episodes, return_inverse=True)[1]
-
+        return cast(Tensor, torch.unique(episodes, return_inverse=True)[1])
 
     def distinct_rows(self) -> tuple[Tensor, Tensor]:
         """Return (int64 `[D]`, int64 `[B]`): one row of each kind, and the kind of each row.
@@ -88,7 +90,7 @@ class RolloutBatch:
         the same short reply (two thirds of the rows of a nano policy's Sokoban rollout).
         """
         keys = self.token_ids * 2 + self.action_mask
-        kinds, kind = torch.unique(keys, dim=0, return_inverse=True)
+        kinds, kind = cast(tuple[Tensor, Tensor], torch.unique(keys, dim=0, return_inverse=True))
         numbers = torch.arange(len(self), device=kind.device)
         first = numbers.new_full((len(kinds),), len(self))
         return first.scatter_reduce(0, kind, numbers, "amin"), kind
@@ -140,7 +142,7 @@ def split_evenly(units: Tensor, parts: int) -> list[Tensor]:
         >>> [rows.tolist() for rows in split_evenly(torch.tensor([0, 0, 1, 2, 2]), 2)]
         [[0, 1, 2], [3, 4]]
     """
-    numbers = torch.unique(units)
+    numbers = cast(Tensor, torch.unique(units))
     chunks = torch.tensor_split(numbers, min(parts, len(numbers)))
     return [torch.isin(units, chunk).nonzero().flatten() for chunk in chunks]
 
@@ -164,9 +166,9 @@ def by_token_budget(lengths: Tensor, units: Tensor, budget: int) -> list[Tensor]
         budget: most tokens of one micro-batch, padding included.
     """
     members: dict[int, list[int]] = {}
-    for row, unit in enumerate(units.tolist()):
+    for row, unit in enumerate(cast(list[int], units.tolist())):
         members.setdefault(unit, []).append(row)
-    sizes = lengths.tolist()
+    sizes = cast(list[int], lengths.tolist())
     longest = {unit: max(sizes[row] for row in rows) for unit, rows in members.items()}
     groups: list[list[int]] = []
     width = 0

@@ -5,6 +5,7 @@ Checkpoints are loaded with `weights_only=True`: nothing in the file is executed
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -27,7 +28,9 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
     if not file.is_file():
         raise CheckpointError(f"There is no checkpoint {file.absolute()}.")
     try:
-        checkpoint = torch.load(file, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch warns of odd pickles before it refuses them
+            checkpoint = torch.load(file, map_location="cpu", weights_only=True)
     except (UnpicklingError, RuntimeError, EOFError, ValueError) as error:
         raise CheckpointError(
             f"{file.absolute()} cannot be read as a checkpoint ({str(error).splitlines()[0]}). "

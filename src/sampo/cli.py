@@ -60,7 +60,7 @@ class SampoCLI(LightningCLI):
 
     def init_parser(self, **kwargs: Any) -> LightningArgumentParser:
         """Return a parser that knows `--config NAME` and answers mistakes in one sentence."""
-        parser = PlainErrorParser(**kwargs)
+        parser = PlainErrorParser(allow_abbrev=False, **kwargs)
         parser.add_argument(
             "-c",
             "--config",

@@ -110,7 +110,7 @@ class Episode:
     """Category of the task for reports, e.g. ALFWorld's `pick_two`. Empty: none."""
     error: str | None = None
     """What failed, where `stop_reason` is ERROR."""
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     """Further numbers of the environment, e.g. WebShop's task score."""
 
     @property

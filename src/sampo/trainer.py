@@ -100,6 +100,7 @@ class SampoTrainer(L.Trainer):
         only_successes: bool = True,
         min_reward: float | None = None,
         ckpt_path: str | None = None,
+        weights_only: bool = True,
     ) -> None:
         """Play episodes and write those that succeed as demonstrations.
 
@@ -114,6 +115,7 @@ class SampoTrainer(L.Trainer):
             only_successes: leave out episodes without success.
             min_reward: leave out episodes with a smaller raw return.
             ckpt_path: checkpoint of the policy; without it, the one that `model.policy` names.
+            weights_only: always; here so that the config of a fit can be used.
         """
         plan = CollectionPlan(
             source=source,
@@ -161,15 +163,21 @@ class SampoTrainer(L.Trainer):
         super().fit(model, datamodule=datamodule, ckpt_path=path, weights_only=weights_only)
 
     def export(
-        self, model: SampoModule, datamodule: RolloutDataModule, ckpt_path: str, output: str
+        self,
+        model: SampoModule,
+        datamodule: RolloutDataModule,
+        output: str,
+        ckpt_path: str | None = None,
+        weights_only: bool = True,
     ) -> None:
         """Write the policy of a checkpoint as a Hugging Face folder.
 
         Args:
             model: not used.
             datamodule: not used.
-            ckpt_path: the checkpoint; `last` is the newest one of this run's name.
             output: the folder.
+            ckpt_path: the checkpoint; `last` is the newest one of this run's name.
+            weights_only: always; here so that the config of a fit can be used.
         """
         path = self._resolve(ckpt_path)
         if path is None:

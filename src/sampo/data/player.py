@@ -67,7 +67,10 @@ class EpisodePlayer:
     def pad_id(self) -> int:
         """Token that fills rows; the end-of-sequence token where there is no pad token."""
         pad_id = self.renderer.tokenizer.pad_token_id
-        return self.renderer.end_id if pad_id is None else int(pad_id)
+        if pad_id is None:
+            return self.renderer.end_id
+        assert isinstance(pad_id, int)  # a list only where several tokens are asked for
+        return pad_id
 
     def collector(self, agent: Agent, params: SamplingParams) -> Collector:
         """Return the loop over the environments with the given agent."""

@@ -53,7 +53,8 @@ class ChatRenderer:
         self.tokenizer = tokenizer
         self._template_kwargs = dict(template_kwargs or {})
         self._system: list[Message] = [{"role": "system", "content": system}] if system else []
-        self.end_id = int(tokenizer.eos_token_id)
+        assert isinstance(tokenizer.eos_token_id, int)  # a list only for several tokens
+        self.end_id = tokenizer.eos_token_id
         self._end_text = str(tokenizer.eos_token)
         self._encode = lru_cache(_CACHED)(self._encode_text)
         self._opening = lru_cache(_CACHED)(self._render_opening)
@@ -102,7 +103,7 @@ class ChatRenderer:
 
     def _render(self, messages: Sequence[Message], *, generate: bool) -> str:
         rendered = self.tokenizer.apply_chat_template(
-            [*self._system, *messages],
+            [dict(message) for message in (*self._system, *messages)],
             add_generation_prompt=generate,
             tokenize=False,
             **self._template_kwargs,
@@ -123,7 +124,9 @@ class ChatRenderer:
         return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _decode(self, ids: tuple[int, ...]) -> str:
-        return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        text = self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        assert isinstance(text, str)  # a list only for a batch
+        return text
 
     def _replies_survive(self, reply: str) -> bool:
         first: list[Message] = [{"role": "user", "content": "x"}]

@@ -7,6 +7,7 @@ rows, and only when they start or stop.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -23,6 +24,8 @@ class Row:
 
     ids: list[int]
     """Prompt and reply so far."""
+    most_tokens: int
+    """Tokens that it may grow to, above those of its prompt."""
     cached: int = 0
     """Leading tokens whose keys and values are in the slot."""
     slot: int = -1
@@ -57,9 +60,9 @@ class SlotTable(Generic[R]):
         return sum(row.cached for row in self._parked.values())
 
     def room(self, tokens: int) -> int:
-        """Return how many rows of `tokens` tokens may start now, at least one if none runs."""
-        capacity = max(_round_up(tokens), self.arena.capacity)
-        fitting = self._max_tokens // capacity - len(self.running)
+        """Return how many rows that grow to `tokens` may start now, at least one if none runs."""
+        longest = max([tokens, *(row.most_tokens for row in self.running)])
+        fitting = self._max_tokens // _round_up(longest) - len(self.running)
         return max(fitting, 0 if self.running else 1)
 
     def resume(self, row: R, session: Hashable) -> None:
@@ -76,14 +79,9 @@ class SlotTable(Generic[R]):
             row.slot = parked.slot
             self._waiting[row.slot] = row
 
-    def start(self, rows: Sequence[R], tokens: int) -> None:
-        """Make rows running, in the order given.
-
-        Args:
-            rows: new or resumed rows.
-            tokens: most tokens that any of them will hold.
-        """
-        self._reserve(sum(row.slot < 0 for row in rows), tokens)
+    def start(self, rows: Sequence[R]) -> None:
+        """Make new or resumed rows running, in the order given."""
+        self._reserve(rows)
         for row in rows:
             target = len(self.running)
             occupant = self._waiting.pop(target, None)
@@ -125,26 +123,32 @@ class SlotTable(Generic[R]):
         if parked is not None:
             del self._waiting[parked.slot]
 
-    def _reserve(self, new_rows: int, tokens: int) -> None:
+    def _reserve(self, rows: Sequence[R]) -> None:
         """Make the table large enough for further rows."""
-        arena = self.arena
-        capacity = max(_round_up(tokens), arena.capacity)
+        new_rows = sum(row.slot < 0 for row in rows)
+        growing = [row.most_tokens for row in (*rows, *self.running)]
 
-        def needed() -> int:
-            return len(self.running) + len(self._waiting) + new_rows
+        def needed() -> tuple[int, int]:
+            parked = [row.cached for row in self._parked.values()]
+            slots = len(self.running) + len(self._waiting) + new_rows
+            return slots, _round_up(max(growing + parked))
 
-        while self._parked and needed() * capacity > self._max_tokens:
+        while self._parked and math.prod(needed()) > self._max_tokens:
             self.forget(next(iter(self._parked)))
-        if needed() <= arena.slots and capacity == arena.capacity:
-            return
-        if arena.capacity < capacity:
+        slots, least = needed()
+        most = max(self._max_tokens // slots, least)
+        capacity = min(self.arena.capacity, most)
+        if capacity < least:
             # Prompts grow turn by turn, so leave them room, as far as there is any.
-            roomy = min(_round_up(capacity * 3 // 2), self._max_tokens // needed())
-            capacity = max(capacity, roomy)
-        slots = max(needed(), min(arena.slots, self._max_tokens // capacity))
+            capacity = min(_round_up(least * 3 // 2), most)
+        if slots > self.arena.slots or capacity != self.arena.capacity:
+            slots = max(slots, min(self.arena.slots, self._max_tokens // capacity))
+            self._rebuild(slots, capacity)
+
+    def _rebuild(self, slots: int, capacity: int) -> None:
         waiting = list(self._waiting.values())
         kept = [(row.slot, row.cached) for row in (*self.running, *waiting)]
-        arena.rebuild(kept, slots, capacity)
+        self.arena.rebuild(kept, slots, capacity)
         self._waiting = {}
         for slot, row in enumerate(waiting, start=len(self.running)):
             self._place(row, slot)

@@ -37,11 +37,6 @@ class _Reply(Row):
     logprobs: list[float] = field(default_factory=list)
 
     @property
-    def most_tokens(self) -> int:
-        """Tokens of the prompt and the longest reply."""
-        return len(self.request.prompt_ids) + len(self.draws)
-
-    @property
     def written(self) -> list[int]:
         """Tokens of the reply so far."""
         return self.ids[len(self.request.prompt_ids) :]
@@ -151,8 +146,7 @@ class TransformersEngine(RolloutEngine):
         with torch.inference_mode():
             for row in [row for row in table.running if row.request.session == session]:
                 table.stop(row, None)
-        kept = [request for request in self._waiting if request.session != session]
-        self._waiting = deque(kept)
+        self._waiting = deque(r for r in self._waiting if r.session != session)
         table.forget(session)
 
     def close(self) -> None:
@@ -182,24 +176,25 @@ class TransformersEngine(RolloutEngine):
         """Start as many waiting requests as fit, and sample their first tokens."""
         model, table = self._synced()
         rows: list[_Reply] = []
-        tokens = 0
+        longest = 0
         while self._waiting and len(table.running) + len(rows) < self._max_batch:
             request = self._waiting[0]
-            room = model.context_length - len(request.prompt_ids)
-            draws = uniform_draws(request.seed, min(request.params.max_new_tokens, room))
-            row = _Reply(ids=list(request.prompt_ids), request=request, draws=draws)
-            tokens = max(tokens, row.most_tokens)
-            if table.room(tokens) <= len(rows):
+            most_new = model.context_length - len(request.prompt_ids)
+            draws = uniform_draws(request.seed, min(request.params.max_new_tokens, most_new))
+            ids = list(request.prompt_ids)
+            most = len(ids) + len(draws)
+            longest = max(longest, most)
+            if table.room(longest) <= len(rows):
                 break
+            rows.append(_Reply(ids=ids, most_tokens=most, request=request, draws=draws))
             self._waiting.popleft()
-            rows.append(row)
         if not rows:
             return []
         for row in rows:
             if row.request.session is not None:
                 table.resume(row, row.request.session)
         leaders, followers = share_prompts(rows)
-        table.start(leaders + [row for row, _ in followers], tokens)
+        table.start(leaders + [row for row, _ in followers])
         parts = split_by_tokens(leaders, self._prefill_tokens)
         logits = torch.cat([model.next_logits(part) for part in parts])
         for row, leader in followers:
