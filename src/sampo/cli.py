@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import Any
 
-from jsonargparse import ActionConfigFile, Namespace
+from jsonargparse import ActionConfigFile, Namespace  # pyright: ignore[reportPrivateImportUsage]
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
 from sampo.cli_errors import PlainErrorParser
