@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,8 +11,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from sampo.errors import PolicyError
-from sampo.models import policy as policy_file
-from sampo.models.policy import Policy, load_causal_lm, load_tokenizer, resolve_policy
+from sampo.models.policy import Policy, load_causal_lm, load_tokenizer
 
 LENGTHS = (9, 4, 7)
 
@@ -135,34 +132,6 @@ def test_an_untied_head_is_kept(untied_model, tokenizer, tmp_path):
     policy.save_pretrained(tmp_path, tokenizer, state_dict=policy.state_dict())
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path)
     assert torch.equal(loaded.lm_head.weight, untied_model.lm_head.weight)
-
-
-class TestResolve:
-    @pytest.fixture(autouse=True)
-    def shipped(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        folder = tmp_path / "policies"
-        (folder / "nano-sokoban").mkdir(parents=True)
-        (folder / "nano-sokoban" / "config.json").write_text(json.dumps({}))
-        monkeypatch.setattr(policy_file, "_SHIPPED", folder)
-        return folder
-
-    def test_a_shipped_name(self, shipped: Path):
-        assert resolve_policy("nano-sokoban") == str(shipped / "nano-sokoban")
-
-    def test_a_hub_id_is_left_alone(self):
-        assert resolve_policy("Qwen/Qwen3-0.6B") == "Qwen/Qwen3-0.6B"
-
-    def test_an_unknown_name_gets_the_nearest(self):
-        with pytest.raises(PolicyError, match="Did you mean 'nano-sokoban'"):
-            resolve_policy("nano-socoban")
-
-    def test_a_missing_folder_is_no_hub_id(self):
-        with pytest.raises(PolicyError, match="no folder"):
-            resolve_policy("./runs/last")
-
-    def test_a_folder_without_a_model(self, tmp_path: Path):
-        with pytest.raises(PolicyError, match=r"no config\.json"):
-            resolve_policy(str(tmp_path))
 
 
 @pytest.mark.parametrize(
