@@ -94,7 +94,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     """Run all seeds and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--output", type=Path, default=Path("runs/bench_quickstart"))
     parser.add_argument("--tasks", type=int, default=512, help="test levels")

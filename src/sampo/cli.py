@@ -9,6 +9,7 @@ from typing import Any
 
 from jsonargparse import ActionConfigFile, Namespace  # pyright: ignore[reportPrivateImportUsage]
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+from transformers.utils.logging import disable_progress_bar
 
 from sampo.cli_errors import PlainErrorParser
 from sampo.cloning import CloningModule
@@ -106,7 +107,8 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _quieten() -> None:
-    """Silence messages of Lightning that say nothing to a user of sampo."""
+    """Silence messages of Lightning and transformers that say nothing to a user of sampo."""
+    disable_progress_bar()
     logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(
         lambda record: not record.getMessage().startswith(("GPU available", "TPU available", "💡"))
     )

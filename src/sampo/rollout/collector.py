@@ -22,6 +22,9 @@ from sampo.rollout.conversation import ContextPolicy, Conversation, Prompt
 from sampo.rollout.seeds import derive_seed
 from sampo.rollout.workers import EnvFault, EnvPool, EnvReply
 
+_SLOTS = count()
+"""Slots are never used twice in a process: a reply that an engine still owes to a run that was
+broken off is known to belong to nobody."""
 _GATHER_S = 0.002
 """How long to wait for further environments before a batch of prompts goes to the agent."""
 
@@ -83,7 +86,6 @@ class Collector:
         self._agent = agent
         self._settings = settings
         self._max_concurrent = max_concurrent
-        self._slots = count()
         self._waiting: deque[tuple[int, EpisodeRequest]] = deque()
         self._live: dict[int, _Live] = {}
         self._done: dict[int, Episode] = {}
@@ -110,7 +112,7 @@ class Collector:
             self._start(index, request, attempt=0)
 
     def _start(self, index: int, request: EpisodeRequest, attempt: int) -> None:
-        slot = next(self._slots)
+        slot = next(_SLOTS)
         conversation = self._settings.context.start(
             self._settings.renderer, self._settings.prompt_format
         )
@@ -172,6 +174,8 @@ class Collector:
         if not self._asked:
             return
         for key, completion in self._agent.collect():
+            if key not in self._live:
+                continue
             assert isinstance(key, int)
             self._asked -= 1
             turn = self._turn(self._live[key], completion)

@@ -30,7 +30,7 @@ class SamplingParams:
     max_new_tokens: int = 64
     """Most tokens of one reply."""
     stop: Sequence[str] = field(default_factory=tuple)
-    """Strings that end a reply when its text ends with one of them (they stay part of it)."""
+    """Strings that end a reply as soon as its text contains one of them (they stay part of it)."""
 
     def __post_init__(self) -> None:
         """Refuse values that have no meaning."""
