@@ -7,11 +7,12 @@ import lightning as L
 import pytest
 
 from sampo.batch import RolloutBatch
+from sampo.envs.toy import Corridor
 from sampo.errors import ConfigError
 from sampo.rollout.conversation import TranscriptContext
 from sampo.rollout.engine import SamplingParams
 from tiny import save_tiny_policy
-from training import make_data, make_module, make_trainer
+from training import AnythingGoes, make_data, make_module, make_trainer
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +54,23 @@ def test_every_batch_is_by_the_present_policy_and_scored_as_sampled(
     assert len(watch.evaluations) == 3  # before training and after each epoch
 
 
+class OneWay(Corridor):
+    """The door is always on the right."""
+
+    def tasks(self, split: str) -> list[str]:
+        return [task for task in ("0>5", "2>5") if split == "train" or task == "0>5"]
+
+
 def test_it_learns(policy: str, tmp_path: Path) -> None:
-    """A random policy goes either way with about equal probability; the door is always right."""
+    """A random policy goes right about every other time, and needs five in a row from cell 0."""
     watch = Watch()
-    data = make_data(policy, updates_per_epoch=12, groups_per_update=4)
-    module = make_module(policy, learning_rate=2e-2)
+    env = OneWay(length=6, max_turns=6, prompt_format=AnythingGoes())
+    data = make_data(policy, env=env, updates_per_epoch=16, group_size=8)
+    module = make_module(policy, learning_rate=1e-2)
     make_trainer(tmp_path, epochs=1, callbacks=[watch]).fit(module, datamodule=data)
     before, after = watch.evaluations
-    assert after >= before
-    success = float(module.trainer.callback_metrics["rollout/success_rate"])
-    assert success > 0.8
+    assert before < 0.5
+    assert after > 0.8
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def make_data(policy: str, **settings: Any) -> RolloutDataModule:
         "updates_per_epoch": 3,
         "context_length": 200,
         "workers": WorkerSettings(num_workers=0),
-        "evaluation": EvaluationSettings(num_tasks=-1, samples_per_task=8),
+        "evaluation": EvaluationSettings(num_tasks=-1, samples_per_task=16),
         "seed": 1,
     }
     return RolloutDataModule(**{**defaults, **settings})

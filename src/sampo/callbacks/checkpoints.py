@@ -93,7 +93,7 @@ class Checkpoints(L.Callback):
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Write `best.ckpt` after an evaluation that beats all before."""
-        if trainer.sanity_checking or not trainer.training or self.monitor is None:
+        if trainer.sanity_checking or trainer.state.fn != "fit" or self.monitor is None:
             return
         value = trainer.callback_metrics.get(self.monitor)
         if value is None:

@@ -34,7 +34,7 @@ class WeightSync(L.Callback):
 
     def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Sync for a validation outside training (inside, it is in sync already)."""
-        if not trainer.training and not trainer.sanity_checking:
+        if trainer.state.fn != "fit":
             self._sync(trainer, pl_module)
 
     def on_test_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
