@@ -116,7 +116,7 @@ def test_linked_settings_follow(capsys: pytest.CaptureFixture[str]) -> None:
         (["--data.context", "WindowContex"], "'WindowContext'"),
         (["--model.lr_schedule", "cosin"], "cosine"),
         (["--data.group_size", "many"], "group_size"),
-        (["--data.context.history", "-1", "--config", "quickstart"], "at least 0"),
+        (["--data.context.history", "-1"], "at least 0"),
     ],
 )
 def test_mistakes_get_one_sentence_with_the_nearest_name(
