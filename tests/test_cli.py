@@ -125,6 +125,44 @@ def test_mistakes_get_one_sentence_with_the_nearest_name(
     assert hint in failure(capsys, "fit", "--config", "quickstart", *options)
 
 
+def test_more_than_one_device_is_refused_before_a_process_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    message = failure(capsys, "fit", "--config", "quickstart", "--trainer.devices", "2")
+    assert "one device" in message
+
+
+def test_an_output_folder_that_cannot_be_made(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    options = small(policy, tmp_path / "file")
+    assert "file" in failure(capsys, "fit", "--config", "quickstart", *options)
+
+
+def test_an_environment_without_a_prompt_format(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mute_env.py").write_text(
+        "from sampo.envs import TextEnv\nclass Mute(TextEnv):\n    max_turns = 3\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    message = failure(capsys, "fit", "--config", "quickstart", "--data.env", "mute_env.Mute")
+    assert "Mute has no prompt_format" in message
+
+
+def test_an_existing_gymnasium_environment_by_its_id(policy: str, tmp_path: Path) -> None:
+    config = tmp_path / "lake.yaml"
+    config.write_text(
+        "data: {env: {class_path: sampo.envs.GymnasiumTextEnv, init_args: {env_id: FrozenLake-v1, "
+        "wrapper: sampo.envs.FrozenLakeText, max_turns: 2}}, context_length: 512}\n"
+    )
+    options = [option for option in small(policy, tmp_path) if "data.env" not in option]
+    workers = ["--data.workers.num_workers=1"]
+    main(["fit", "--config", "quickstart", "--config", str(config), *options, *workers])
+    assert next(tmp_path.glob("*/version_0/checkpoints/last.ckpt")).is_file()
+
+
 def test_a_key_mistyped_in_a_file_is_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 from jsonargparse import ActionConfigFile, Namespace  # pyright: ignore[reportPrivateImportUsage]
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
@@ -102,8 +102,16 @@ def main(args: list[str] | None = None) -> None:
     try:
         SampoCLI(args)
     except SampoError as error:
-        sys.stderr.write(f"sampo: error: {error}\n")
-        sys.exit(1)
+        _fail(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(f"{error.filename}: {error.strerror}.")
+
+
+def _fail(message: str) -> NoReturn:
+    sys.stderr.write(f"sampo: error: {message}\n")
+    sys.exit(1)
 
 
 def _quieten() -> None:

@@ -90,14 +90,6 @@ class CloningModule(EvaluatedModule):
             weight_decay=self.hparams["weight_decay"],
         )
 
-    def on_fit_start(self) -> None:
-        """Refuse what is not supported yet."""
-        if self.trainer.world_size > 1:
-            raise ConfigError(
-                f"This version trains on one device, got {self.trainer.world_size}. "
-                "Set --trainer.devices 1 --trainer.num_nodes 1."
-            )
-
     def training_step(self, batch: RolloutBatch, batch_idx: int) -> None:
         """Take one optimiser step on a batch of demonstrations."""
         assert self.policy is not None

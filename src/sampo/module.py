@@ -136,12 +136,7 @@ class SampoModule(EvaluatedModule):
         )
 
     def on_fit_start(self) -> None:
-        """Refuse what is not supported yet and move the reference to the device."""
-        if self.trainer.world_size > 1:
-            raise ConfigError(
-                f"This version trains on one device, got {self.trainer.world_size}. "
-                "Set --trainer.devices 1 --trainer.num_nodes 1."
-            )
+        """Move the reference to the device; Lightning does not see it."""
         if self.scorer.reference is not None:
             self.scorer.reference.to(self.device)
 

@@ -23,7 +23,22 @@ from sampo.module import SampoModule
 
 
 class SampoTrainer(L.Trainer):
-    """A Trainer that can also clone, collect, evaluate and export."""
+    """A Trainer that can also clone, collect, evaluate and export.
+
+    Args:
+        **options: those of Lightning's Trainer.
+
+    Raises:
+        ConfigError: more than one device was asked for, before any process is launched.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if self.num_devices * self.num_nodes > 1:
+            raise ConfigError(
+                f"This version runs on one device, got {self.num_devices} on {self.num_nodes} "
+                "node(s). Set --trainer.devices 1 --trainer.num_nodes 1."
+            )
 
     def fit(
         self,

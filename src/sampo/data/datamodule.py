@@ -99,7 +99,7 @@ class RolloutDataModule(L.LightningDataModule):
             tokenizer=tokenizer,
             engine=engine,
             context=context,
-            prompt_format=prompt_format or env.prompt_format,
+            prompt_format=prompt_format or getattr(env, "prompt_format", None),
             context_length=context_length,
             invalid_action_penalty=invalid_action_penalty,
             workers=workers,

@@ -75,7 +75,7 @@ class DemonstrationDataModule(L.LightningDataModule):
             tokenizer=tokenizer,
             engine=engine,
             context=context,
-            prompt_format=prompt_format or env.prompt_format,
+            prompt_format=prompt_format or getattr(env, "prompt_format", None),
             context_length=context_length,
             invalid_action_penalty=0.0,  # demonstrations are not scored
             workers=workers,

@@ -15,6 +15,7 @@ from sampo.data.streams import EvaluationStream
 from sampo.data.task_source import TaskSource
 from sampo.envs import PromptFormat, TextEnv
 from sampo.episode import Episode
+from sampo.errors import ConfigError
 from sampo.models.policy import load_tokenizer
 from sampo.rollout.agents import Agent, DemonstratorAgent, EngineAgent
 from sampo.rollout.chat import ChatRenderer
@@ -37,7 +38,8 @@ class EpisodePlayer:
     """Writes the policy's replies."""
     context: ContextPolicy
     """What the policy sees of an episode."""
-    prompt_format: PromptFormat
+    prompt_format: PromptFormat | None
+    """None: the environment declares none, which is refused."""
     context_length: int
     """Most tokens of a prompt and its reply."""
     invalid_action_penalty: float
@@ -108,6 +110,15 @@ class EpisodePlayer:
             self.workers.max_concurrent,
         )
         return DataLoader(stream, batch_size=None, num_workers=0)
+
+    def __post_init__(self) -> None:
+        """Refuse an environment that declares no way to talk to it."""
+        if not isinstance(self.prompt_format, PromptFormat):
+            raise ConfigError(
+                f"{type(self.env).__name__} has no prompt_format that is a PromptFormat, got "
+                f"{self.prompt_format!r}. Set one in its __init__ (sampo.envs.TagPrompt serves), "
+                "or data.prompt_format in the config."
+            )
 
     def close(self) -> None:
         """Close workers; the engine and its policy stay."""

@@ -74,8 +74,8 @@ class GymnasiumTextEnv(TextEnv):
         env_id: Registered id, e.g. `FrozenLake-v1`; `package.module:Name-v0` imports the module
             first.
         env_kwargs: Arguments of the inner environment.
-        wrapper: A callable, or the dotted path of one, that takes the inner environment and
-            returns one with text in and out, for instance a `TextAdapter` class.
+        wrapper: The dotted path of a callable, or a picklable callable itself, that takes the
+            inner environment and returns one with text in and out, e.g. a `TextAdapter` class.
         max_turns: Most turns of an episode.
         num_train: Number of training tasks.
         num_val: Number of validation tasks.
@@ -92,7 +92,7 @@ class GymnasiumTextEnv(TextEnv):
         env_id: str,
         *,
         env_kwargs: Mapping[str, Any] | None = None,
-        wrapper: Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[str, str]] | str | None = None,
+        wrapper: str | Callable[[gymnasium.Env[Any, Any]], gymnasium.Env[str, str]] | None = None,
         max_turns: int = 100,
         num_train: int = 1000,
         num_val: int = 100,

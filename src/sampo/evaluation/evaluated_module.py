@@ -6,6 +6,7 @@ import lightning as L
 from torch import Tensor
 
 from sampo.episode import Episode
+from sampo.errors import ConfigError
 from sampo.evaluation.metrics import EpisodeMetrics
 
 
@@ -21,6 +22,14 @@ class EvaluatedModule(L.LightningModule):
         self.update_step = 0
         """Updates so far: the policy's version."""
         self.eval_metrics = EpisodeMetrics()
+
+    def setup(self, stage: str) -> None:
+        """Refuse what is not supported yet."""
+        if self.trainer.world_size > 1:
+            raise ConfigError(
+                f"This version runs on one device, got {self.trainer.world_size}. "
+                "Set --trainer.devices 1 --trainer.num_nodes 1."
+            )
 
     def validation_step(self, batch: list[Episode], batch_idx: int) -> None:
         """Count the episodes of fixed validation tasks."""
