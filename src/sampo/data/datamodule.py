@@ -18,7 +18,7 @@ from sampo.advantages import AdvantageEstimator
 from sampo.batch import RolloutBatch
 from sampo.data.collate import collate
 from sampo.data.group_rollout import GroupPlan, Rollout, roll_out, rollout_stats
-from sampo.data.player import EpisodePlayer
+from sampo.data.player import EpisodePlayer, chosen_format
 from sampo.data.settings import (
     ChatSettings,
     EvaluationSettings,
@@ -99,7 +99,7 @@ class RolloutDataModule(L.LightningDataModule):
             tokenizer=tokenizer,
             engine=engine,
             context=context,
-            prompt_format=prompt_format or getattr(env, "prompt_format", None),
+            prompt_format=chosen_format(env, prompt_format),
             context_length=context_length,
             invalid_action_penalty=invalid_action_penalty,
             workers=workers,

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from sampo.batch import RolloutBatch
 from sampo.data.collate import collate
 from sampo.data.demonstrations import read_demonstrations
-from sampo.data.player import EpisodePlayer
+from sampo.data.player import EpisodePlayer, chosen_format
 from sampo.data.replay import replay
 from sampo.data.settings import ChatSettings, EvaluationSettings, WorkerSettings, run_seed
 from sampo.data.streams import TrainLoader, TrainStream
@@ -75,7 +75,7 @@ class DemonstrationDataModule(L.LightningDataModule):
             tokenizer=tokenizer,
             engine=engine,
             context=context,
-            prompt_format=prompt_format or getattr(env, "prompt_format", None),
+            prompt_format=chosen_format(env, prompt_format),
             context_length=context_length,
             invalid_action_penalty=0.0,  # demonstrations are not scored
             workers=workers,

@@ -38,8 +38,7 @@ class EpisodePlayer:
     """Writes the policy's replies."""
     context: ContextPolicy
     """What the policy sees of an episode."""
-    prompt_format: PromptFormat | None
-    """None: the environment declares none, which is refused."""
+    prompt_format: PromptFormat
     context_length: int
     """Most tokens of a prompt and its reply."""
     invalid_action_penalty: float
@@ -111,15 +110,6 @@ class EpisodePlayer:
         )
         return DataLoader(stream, batch_size=None, num_workers=0)
 
-    def __post_init__(self) -> None:
-        """Refuse an environment that declares no way to talk to it."""
-        if not isinstance(self.prompt_format, PromptFormat):
-            raise ConfigError(
-                f"{type(self.env).__name__} has no prompt_format that is a PromptFormat, got "
-                f"{self.prompt_format!r}. Set one in its __init__ (sampo.envs.TagPrompt serves), "
-                "or data.prompt_format in the config."
-            )
-
     def close(self) -> None:
         """Close workers; the engine and its policy stay."""
         for pool in self._pools.values():
@@ -150,3 +140,19 @@ class EpisodePlayer:
                 with_expert=with_expert,
             )
         return self._pools[with_expert]
+
+
+def chosen_format(env: TextEnv, given: PromptFormat | None) -> PromptFormat:
+    """Return the prompt format of the config, or else the environment's own.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    chosen = given or getattr(env, "prompt_format", None)
+    if not isinstance(chosen, PromptFormat):
+        raise ConfigError(
+            f"{type(env).__name__} has no prompt_format that is a PromptFormat, got {chosen!r}. "
+            "Set one in its __init__ (sampo.envs.TagPrompt serves), or data.prompt_format in the "
+            "config."
+        )
+    return chosen
