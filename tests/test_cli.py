@@ -39,6 +39,7 @@ def small(policy: str, folder: Path) -> list[str]:
         "--data.eval_sampling.max_new_tokens=2",
         "--data.evaluation.num_tasks=1",
         "--data.workers.num_workers=0",
+        "--data.context_length=1024",
     ]
 
 
@@ -163,6 +164,37 @@ def test_an_existing_gymnasium_environment_by_its_id(policy: str, tmp_path: Path
     assert next(tmp_path.glob("*/version_0/checkpoints/last.ckpt")).is_file()
 
 
+def test_an_environment_that_always_fails_stops_the_run_and_says_why(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_env.py").write_text(
+        "from sampo.envs import Corridor\n"
+        "class Broken(Corridor):\n"
+        "    def reset(self, *, seed=None, options=None):\n"
+        "        raise RuntimeError('no simulator here')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    options = [option for option in small(policy, tmp_path) if "data.env" not in option]
+    env = ["--data.env", "broken_env.Broken"]
+    message = failure(capsys, "fit", "--config", "quickstart", *env, *options)
+    assert "no simulator here" in message
+
+
+def test_another_environment_keeps_its_own_prompt(capsys: pytest.CaptureFixture[str]) -> None:
+    env = ["--data.env", "sampo.envs.Corridor"]
+    config = parsed(capsys, "fit", "--config", "quickstart", *env)
+    assert config["data"]["env"]["init_args"]["prompt_format"] is None
+
+
+def test_a_module_that_cannot_be_imported_is_told_from_one_that_is_not_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "needs_more.py").write_text("import a_package_that_is_not_there\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    env = ["--data.env", "needs_more.Env"]
+    assert "a_package_that_is_not_there" in failure(capsys, "fit", "--config", "quickstart", *env)
+
+
 def test_a_key_mistyped_in_a_file_is_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -195,7 +227,11 @@ def test_fit_twice_then_evaluate_and_export(
     assert yaml.safe_load(report.read_text())["totals"]["episodes"] == 1
     assert "success rate" in capsys.readouterr().out
 
-    main(["validate", *saved])
+    main(["validate", *saved, "--ckpt_path", "last"])
+    assert "eval/success_rate" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["validate", *saved, "--ckpt_path", str(tmp_path / "nowhere.ckpt")])
+    capsys.readouterr()
     main(["export", *saved, "--ckpt_path", "last", f"--output={tmp_path / 'hf'}"])
     assert (tmp_path / "hf" / "model.safetensors").is_file()
 

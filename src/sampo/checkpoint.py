@@ -31,9 +31,10 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns of odd pickles before it refuses them
             checkpoint = torch.load(file, map_location="cpu", weights_only=True)
-    except (UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+    except (UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        reason = " ".join(str(error).split())[:200]
         raise CheckpointError(
-            f"{file.absolute()} cannot be read as a checkpoint ({str(error).splitlines()[0]}). "
+            f"{file.absolute()} cannot be read as a checkpoint ({reason}). "
             "It is damaged or comes from another program; use another one."
         ) from error
     if not isinstance(checkpoint, dict) or "sampo" not in checkpoint:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import warnings
+from pathlib import Path
 from typing import Any, NoReturn
 
 from jsonargparse import ActionConfigFile, Namespace  # pyright: ignore[reportPrivateImportUsage]
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from transformers.utils.logging import disable_progress_bar
 
@@ -99,14 +102,20 @@ class SampoCLI(LightningCLI):
 def main(args: list[str] | None = None) -> None:
     """Run the command line. Returns None, because a console script exits with what it returns."""
     _quieten()
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # environments of one's own lie in the current folder
     try:
-        SampoCLI(args)
-    except SampoError as error:
-        _fail(str(error))
+        cli = SampoCLI(args)
+    except (SampoError, MisconfigurationException) as error:
+        _fail(" ".join(str(error).split()))
+    except UnicodeDecodeError:
+        _fail("A config is no text file: it is not UTF-8.")
     except OSError as error:
         if error.filename is None:
             raise
         _fail(f"{error.filename}: {error.strerror}.")
+    if cli.trainer.received_sigterm:
+        sys.exit(128 + signal.SIGTERM)  # so that a scheduler does not take it for a finished run
 
 
 def _fail(message: str) -> NoReturn:

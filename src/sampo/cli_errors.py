@@ -17,6 +17,7 @@ _UNKNOWN_IN_GROUP = re.compile(r"Group '([\w.]+)' does not accept option '([\w.]
 _UNKNOWN_SETTING = re.compile(r"(?:Option|[Kk]ey) '([\w.]+)' is not (?:accepted|expected)")
 _BAD_VALUE = re.compile(r'(?:Parser )?[Kk]ey "([\w.]+)": (.*)')
 _CLASS = re.compile(r"(?:dot import path string: |given class_path ')([\w.]+)")
+_BROKEN = re.compile(r"given class_path '([\w.]+)': (.*)")
 _LITERAL = re.compile(r"Literal\[(.*?)\]\. Got value: (.*)")
 _TYPE = re.compile(r"Expected an? (?:<class '([\w.]+)'>|(\S+))\. Got value: (.*)")
 
@@ -57,6 +58,10 @@ class PlainErrorParser(LightningArgumentParser):
 
 def _explain_value(text: str) -> str:
     """Return what is wrong with the value of a key."""
+    if (match := _BROKEN.search(text)) and "has no attribute" not in match[2]:
+        top = match[1].split(".")[0]
+        if f"No module named '{top}" not in match[2]:
+            return f"{match[1]} cannot be imported: {match[2]}"
     if match := _CLASS.search(text):
         name = match[1].rsplit(".", 1)[-1]
         hint = did_you_mean(name, [cls.__name__ for cls in _classes()])

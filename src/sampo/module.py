@@ -84,6 +84,8 @@ class SampoModule(EvaluatedModule):
                 "model.num_mini_batches and model.mini_batch_rows say the same thing in two ways; "
                 "set one of them to null."
             )
+        if learning_rate <= 0:
+            raise ConfigError(f"model.learning_rate must be above 0, got {learning_rate}.")
         if not reference and loss.needs_reference:
             raise ConfigError(
                 "The loss has a KL term but model.reference is false; set model.loss.kl_coef to 0 "

@@ -62,6 +62,33 @@ class SampoTrainer(L.Trainer):
         path = self._resolve(ckpt_path)
         super().fit(model, datamodule=datamodule, ckpt_path=path, weights_only=weights_only)
 
+    def validate(
+        self,
+        model: L.LightningModule | None = None,
+        dataloaders: Any = None,
+        ckpt_path: str | None = None,
+        verbose: bool = True,
+        datamodule: L.LightningDataModule | None = None,
+        weights_only: bool = True,
+    ) -> Any:
+        """Play the fixed validation tasks once.
+
+        Args:
+            model: the module.
+            dataloaders: not used.
+            ckpt_path: checkpoint to validate; `last` is the newest one of this run's name.
+            verbose: print the metrics.
+            datamodule: the data.
+            weights_only: load checkpoints without executing anything in them.
+        """
+        return super().validate(
+            model,
+            ckpt_path=self._resolve(ckpt_path),
+            verbose=verbose,
+            datamodule=datamodule,
+            weights_only=weights_only,
+        )
+
     def evaluate(
         self,
         model: SampoModule,
@@ -81,10 +108,13 @@ class SampoTrainer(L.Trainer):
             output: JSON file of the report; default `evaluation_SPLIT.json` in the run folder.
             weights_only: load checkpoints without executing anything in them.
         """
+        path = self._resolve(ckpt_path)
+        file = Path(output) if output else run_folder(self) / f"evaluation_{split}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()  # a place that cannot be written is found before the episodes are played
         keeper = EpisodeKeeper()
         self.callbacks.append(keeper)  # pyright: ignore[reportAttributeAccessIssue]
-        run = self.validate if split == "val" else self.test
-        path = self._resolve(ckpt_path)
+        run = super().validate if split == "val" else self.test
         run(model, datamodule=datamodule, ckpt_path=path, verbose=False, weights_only=weights_only)
         setup = EvaluationSetup(
             split=split,
@@ -94,8 +124,6 @@ class SampoTrainer(L.Trainer):
             config=str(run_folder(self) / "config.yaml"),
         )
         report = evaluate_episodes(keeper.episodes, setup)
-        file = Path(output) if output else run_folder(self) / f"evaluation_{split}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(report.to_json() + "\n")
         episodes = run_folder(self) / f"evaluation_{split}_episodes.jsonl"
         write_episodes(episodes, keeper.episodes)
@@ -140,6 +168,10 @@ class SampoTrainer(L.Trainer):
             only_successes=only_successes,
             min_reward=min_reward,
         )
+        target = Path(output)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir():
+            raise ConfigError(f"--output {output} is a folder; name the Parquet file to write.")
         if source == "policy":
             self._load_policy(model, datamodule, self._resolve(ckpt_path))
         with Progress() as bar:

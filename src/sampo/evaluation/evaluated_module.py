@@ -6,7 +6,7 @@ import lightning as L
 from torch import Tensor
 
 from sampo.episode import Episode
-from sampo.errors import ConfigError
+from sampo.errors import ConfigError, EnvFailure
 from sampo.evaluation.metrics import EpisodeMetrics
 
 
@@ -22,6 +22,7 @@ class EvaluatedModule(L.LightningModule):
         self.update_step = 0
         """Updates so far: the policy's version."""
         self.eval_metrics = EpisodeMetrics()
+        self._last_error: str | None = None
 
     def setup(self, stage: str) -> None:
         """Refuse what is not supported yet."""
@@ -33,11 +34,11 @@ class EvaluatedModule(L.LightningModule):
 
     def validation_step(self, batch: list[Episode], batch_idx: int) -> None:
         """Count the episodes of fixed validation tasks."""
-        self.eval_metrics.update(batch)
+        self._count(batch)
 
     def test_step(self, batch: list[Episode], batch_idx: int) -> None:
         """Count the episodes of fixed test tasks."""
-        self.eval_metrics.update(batch)
+        self._count(batch)
 
     def on_validation_epoch_end(self) -> None:
         """Log the evaluation; the one before training too, which Lightning calls a sanity check."""
@@ -53,9 +54,20 @@ class EvaluatedModule(L.LightningModule):
         """Log the test."""
         self._log(self._collect("test"))
 
+    def _count(self, episodes: list[Episode]) -> None:
+        self.eval_metrics.update(episodes)
+        for episode in episodes:
+            self._last_error = episode.error or self._last_error
+
     def _collect(self, prefix: str) -> dict[str, Tensor]:
         values = {f"{prefix}/{name}": value for name, value in self.eval_metrics.compute().items()}
         self.eval_metrics.reset()
+        failed = float(values[f"{prefix}/failed_episodes"])
+        if failed and not float(values[f"{prefix}/episodes"]):
+            raise EnvFailure(
+                f"All {failed:.0f} episodes of the evaluation failed; the last one said: "
+                f"{self._last_error}"
+            )
         return values
 
     def _log(self, values: dict[str, Tensor]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import (
     AutoModelForCausalLM,
@@ -42,6 +43,11 @@ def load_tokenizer(source: str) -> PreTrainedTokenizerBase:
         tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
     except (OSError, ValueError) as error:
         raise PolicyError(f"No tokenizer could be loaded from {path!r}: {error}") from error
+    if not tokenizer("x", add_special_tokens=False)["input_ids"]:
+        raise PolicyError(
+            f"{path!r} holds no tokenizer (it encodes text as nothing). Save one there with "
+            "tokenizer.save_pretrained."
+        )
     remedies = {
         "pad_token_id": "set tokenizer.pad_token (the end-of-text token serves)",
         "eos_token_id": "set tokenizer.eos_token to the token that ends a reply",
@@ -82,7 +88,7 @@ def load_causal_lm(
         options["attn_implementation"] = attn_implementation
     try:
         model = AutoModelForCausalLM.from_pretrained(path, trust_remote_code=False, **options)
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, ImportError, SafetensorError) as error:
         raise PolicyError(f"No model could be loaded from {path!r}: {error}") from error
     return model.train()
 
