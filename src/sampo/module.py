@@ -128,10 +128,9 @@ class SampoModule(EvaluatedModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return AdamW over the policy."""
-        assert self.policy is not None
         options = self.hparams
         return torch.optim.AdamW(
-            self.policy.parameters(),
+            self.scorer.policy.parameters(),
             lr=options["learning_rate"],
             betas=tuple(options["betas"]),
             weight_decay=options["weight_decay"],
@@ -201,7 +200,6 @@ class SampoModule(EvaluatedModule):
         self, optimizer: LightningOptimizer, scored: ScoredBatch
     ) -> tuple[dict[str, Metric], float]:
         """Take one optimiser step on a mini-batch; return its metrics and gradient norm."""
-        assert self.policy is not None
         scored = self.scorer.plan(scored)
         metrics: dict[str, Metric] = {}
         total = 0.0
@@ -211,9 +209,8 @@ class SampoModule(EvaluatedModule):
             self.manual_backward(output.loss)
             metrics = combine(metrics, output.metrics)
             total += float(output.loss.detach())
-        norm = torch.nn.utils.clip_grad_norm_(
-            self.policy.parameters(), self.hparams["max_grad_norm"]
-        )
+        parameters = self.scorer.policy.parameters()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, self.hparams["max_grad_norm"])
         if math.isfinite(total) and bool(torch.isfinite(norm)):
             optimizer.step()
             self.skipped.taken()

@@ -125,11 +125,9 @@ class SampoTrainer(L.Trainer):
         )
         report = evaluate_episodes(keeper.episodes, setup)
         file.write_text(report.to_json() + "\n")
-        episodes = run_folder(self) / f"evaluation_{split}_episodes.jsonl"
-        write_episodes(episodes, keeper.episodes)
-        console = Console()
-        console.print(report.table())
-        console.print(f"Report: {file}\nEpisodes: {episodes}", soft_wrap=True)
+        kept = run_folder(self) / f"evaluation_{split}_episodes.jsonl"
+        write_episodes(kept, keeper.episodes)
+        Console().print(report.table(), f"Report: {file}\nEpisodes: {kept}", soft_wrap=True)
 
     def collect(
         self,
@@ -187,9 +185,7 @@ class SampoTrainer(L.Trainer):
                 metadata={"env": type(datamodule.player.env).__qualname__, "split": split},
             )
         datamodule.teardown("collect")
-        console = Console()
-        console.print(summary.table())
-        console.print(f"Demonstrations: {output}", soft_wrap=True)
+        Console().print(summary.table(), f"Demonstrations: {output}", soft_wrap=True)
 
     def clone(
         self,
@@ -206,8 +202,7 @@ class SampoTrainer(L.Trainer):
             ckpt_path: checkpoint to continue from.
             weights_only: load checkpoints without executing anything in them.
         """
-        path = self._resolve(ckpt_path)
-        super().fit(model, datamodule=datamodule, ckpt_path=path, weights_only=weights_only)
+        self.fit(model, None, None, datamodule, ckpt_path, weights_only)
 
     def export(
         self,
@@ -229,8 +224,7 @@ class SampoTrainer(L.Trainer):
         path = self._resolve(ckpt_path)
         if path is None:
             raise ConfigError("export needs --ckpt_path.")
-        folder = export_policy(path, output)
-        Console().print(f"Hugging Face folder: {folder}", soft_wrap=True)
+        Console().print(f"Hugging Face folder: {export_policy(path, output)}", soft_wrap=True)
 
     def _load_policy(
         self, model: SampoModule, datamodule: RolloutDataModule, path: str | None
