@@ -10,15 +10,12 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import lightning as L
-import torch
-from torch.utils.data import DataLoader
-
 from sampo.advantages import AdvantageEstimator
 from sampo.batch import RolloutBatch
 from sampo.data.collate import collate
 from sampo.data.group_rollout import GroupPlan, Rollout, roll_out, rollout_stats
 from sampo.data.player import EpisodePlayer, chosen_format
+from sampo.data.playing_datamodule import PlayingDataModule
 from sampo.data.settings import (
     ChatSettings,
     EvaluationSettings,
@@ -29,15 +26,13 @@ from sampo.data.settings import (
 from sampo.data.streams import TrainLoader, TrainStream
 from sampo.data.task_source import TaskSource
 from sampo.envs import PromptFormat, TextEnv
-from sampo.episode import Episode
 from sampo.errors import ConfigError, EnvFailure
 from sampo.filtering import GroupFilter
-from sampo.rollout.chat import ChatRenderer
 from sampo.rollout.conversation import ContextPolicy
 from sampo.rollout.engine import RolloutEngine, SamplingParams
 
 
-class RolloutDataModule(L.LightningDataModule):
+class RolloutDataModule(PlayingDataModule):
     """Streams rollouts for training and episodes for evaluation.
 
     Args:
@@ -86,7 +81,6 @@ class RolloutDataModule(L.LightningDataModule):
         chat: ChatSettings = ChatSettings(),  # noqa: B008  frozen
         seed: int | None = None,
     ) -> None:
-        super().__init__()
         check_positive(
             groups_per_update=groups_per_update,
             group_size=group_size,
@@ -94,7 +88,7 @@ class RolloutDataModule(L.LightningDataModule):
             max_filter_rounds=max_filter_rounds,
             context_length=context_length,
         )
-        self.player = EpisodePlayer(
+        player = EpisodePlayer(
             env=env,
             tokenizer=tokenizer,
             engine=engine,
@@ -108,6 +102,7 @@ class RolloutDataModule(L.LightningDataModule):
             chat=chat,
             seed=run_seed(seed),
         )
+        super().__init__(player)
         self.advantage = advantage
         self.group_filter = group_filter
         self.sampling = sampling
@@ -127,16 +122,6 @@ class RolloutDataModule(L.LightningDataModule):
         """What the latest training batch was made of."""
         self._source: TaskSource | None = None
 
-    @property
-    def engine(self) -> RolloutEngine:
-        """The engine that writes the replies."""
-        return self.player.engine
-
-    @property
-    def renderer(self) -> ChatRenderer:
-        """The chat renderer, with its tokenizer."""
-        return self.player.renderer
-
     def setup(self, stage: str) -> None:
         """Load the tokenizer and refuse training on a distribution that is not the policy's."""
         _ = self.renderer
@@ -148,28 +133,10 @@ class RolloutDataModule(L.LightningDataModule):
                 "if the policy had written them. Truncate in data.eval_sampling instead."
             )
 
-    def teardown(self, stage: str) -> None:
-        """Close workers; the engine stays for the next stage."""
-        self.player.close()
-
     def train_dataloader(self) -> TrainLoader:
         """Return one epoch of rollout batches."""
         stream = TrainStream(self._next_batch, lambda: self.update, self.updates_per_epoch)
         return TrainLoader(stream)
-
-    def val_dataloader(self) -> DataLoader[list[Episode]]:
-        """Return the fixed validation tasks as finished episodes."""
-        return self.player.evaluation_loader("val")
-
-    def test_dataloader(self) -> DataLoader[list[Episode]]:
-        """Return the fixed test tasks as finished episodes."""
-        return self.player.evaluation_loader("test")
-
-    def transfer_batch_to_device(
-        self, batch: Any, device: torch.device, dataloader_idx: int
-    ) -> Any:
-        """Move rollout batches (frozen, so Lightning cannot); episodes stay where they are."""
-        return batch.to(device) if isinstance(batch, RolloutBatch) else batch
 
     def state_dict(self) -> dict[str, Any]:
         """Return the counters from which everything else follows."""

@@ -6,27 +6,24 @@ import random
 from pathlib import Path
 from typing import Any
 
-import lightning as L
-import torch
 from lightning.pytorch.utilities import rank_zero_warn
-from torch.utils.data import DataLoader
 
 from sampo.batch import RolloutBatch
 from sampo.data.collate import collate
 from sampo.data.demonstrations import read_demonstrations
 from sampo.data.player import EpisodePlayer, chosen_format
+from sampo.data.playing_datamodule import PlayingDataModule
 from sampo.data.replay import replay
 from sampo.data.settings import ChatSettings, EvaluationSettings, WorkerSettings, run_seed
 from sampo.data.streams import TrainLoader, TrainStream
 from sampo.envs import PromptFormat, TextEnv
 from sampo.episode import Episode
 from sampo.errors import ConfigError
-from sampo.rollout.chat import ChatRenderer
 from sampo.rollout.conversation import ContextPolicy
 from sampo.rollout.engine import RolloutEngine, SamplingParams
 
 
-class DemonstrationDataModule(L.LightningDataModule):
+class DemonstrationDataModule(PlayingDataModule):
     """Streams demonstrations for training and rolled-out episodes for validation.
 
     Args:
@@ -64,13 +61,12 @@ class DemonstrationDataModule(L.LightningDataModule):
         chat: ChatSettings = ChatSettings(),  # noqa: B008  frozen
         seed: int | None = None,
     ) -> None:
-        super().__init__()
         if batch_episodes < 1 or (max_demonstrations is not None and max_demonstrations < 1):
             raise ConfigError(
                 "data.batch_episodes and data.max_demonstrations must be at least 1, got "
                 f"{batch_episodes} and {max_demonstrations}."
             )
-        self.player = EpisodePlayer(
+        player = EpisodePlayer(
             env=env,
             tokenizer=tokenizer,
             engine=engine,
@@ -84,6 +80,7 @@ class DemonstrationDataModule(L.LightningDataModule):
             chat=chat,
             seed=run_seed(seed),
         )
+        super().__init__(player)
         self.path = Path(demonstrations)
         self.batch_episodes = batch_episodes
         self.max_demonstrations = max_demonstrations
@@ -91,16 +88,6 @@ class DemonstrationDataModule(L.LightningDataModule):
         self.batches_done = 0
         """Batches handed out so far; part of the checkpoint."""
         self._episodes: tuple[Episode, ...] = ()
-
-    @property
-    def renderer(self) -> ChatRenderer:
-        """The chat renderer, loaded with the tokenizer on first use."""
-        return self.player.renderer
-
-    @property
-    def engine(self) -> RolloutEngine:
-        """The engine of the validation."""
-        return self.player.engine
 
     @property
     def batches_per_epoch(self) -> int:
@@ -137,24 +124,10 @@ class DemonstrationDataModule(L.LightningDataModule):
                 f"{self.player.context_length} tokens. Raise data.context_length."
             )
 
-    def teardown(self, stage: str) -> None:
-        """Close workers."""
-        self.player.close()
-
     def train_dataloader(self) -> TrainLoader:
         """Return one pass over the demonstrations, in an order of its own."""
         stream = TrainStream(self._next_batch, lambda: self.batches_done, self.batches_per_epoch)
         return TrainLoader(stream)
-
-    def val_dataloader(self) -> DataLoader[list[Episode]]:
-        """Return the fixed validation tasks as finished episodes."""
-        return self.player.evaluation_loader("val")
-
-    def transfer_batch_to_device(
-        self, batch: Any, device: torch.device, dataloader_idx: int
-    ) -> Any:
-        """Move batches; episodes stay where they are."""
-        return batch.to(device) if isinstance(batch, RolloutBatch) else batch
 
     def state_dict(self) -> dict[str, Any]:
         """Return the counter from which the order follows, and its seed."""
