@@ -16,6 +16,7 @@ from sampo.errors import ConfigError, EngineError, NonFiniteError
 from sampo.losses import Aggregation, Clip, PolicyLoss, Ratio
 from sampo.module import SampoModule
 from sampo.scoring import Scorer
+from sampo.update_log import UpdateLog
 from tiny import save_tiny_policy
 
 LOSS = PolicyLoss(surrogate=Clip(clip_low=0.2, clip_high=0.2))
@@ -179,7 +180,7 @@ def test_rows_of_an_episode_stay_in_one_mini_batch(policy: str) -> None:
     loss = PolicyLoss(ratio=Ratio(level="episode"), aggregation=Aggregation(level="episode"))
     module = make(policy, loss, num_mini_batches=4, shuffle=True, epochs=2)
     batch = rollout()
-    parts = list(module._mini_batches(batch))
+    parts = module.mini_batches(batch, loss.keep_together_in_mini_batch, 0)
     assert len(parts) == 8
     assert sorted(torch.cat(parts[:4]).tolist()) == list(range(6))
     assert torch.cat(parts[:4]).tolist() != torch.cat(parts[4:]).tolist()
@@ -218,9 +219,9 @@ def test_learning_rate_course(policy: str, tmp_path: Path, kind: str, factors: l
     seen: list[float] = []
     step = module._step
 
-    def note(optimizer: LightningOptimizer, scored: ScoredBatch) -> object:
+    def note(optimizer: LightningOptimizer, scored: ScoredBatch, log: UpdateLog) -> object:
         seen.append(optimizer.param_groups[0]["lr"])
-        return step(optimizer, scored)
+        return step(optimizer, scored, log)
 
     module._step = note  # pyright: ignore[reportAttributeAccessIssue]
     train(module, [rollout(version) for version in range(4)], tmp_path)

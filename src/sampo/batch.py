@@ -112,23 +112,23 @@ class ScoredBatch:
     """float32 `[B, L]`, likewise of the KL and entropy terms."""
     keep: Tensor | None = None
     """bool `[B, L]`, tokens whose surrogate counts, where a sequence mask is used."""
+    entropy_zscores: Tensor | None = None
+    """float32 `[B, L]`, entropies standardised over a mini-batch, for surrogates that need them."""
+    old_values: Tensor | None = None
+    """float32 `[B, L]`, a value head's predictions at the time of the rollout."""
+    returns: Tensor | None = None
+    """float32 `[B, L]`, its targets."""
 
     def select(self, rows: Tensor) -> ScoredBatch:
         """Return the given rows (int64 indices), trimmed to the longest of them."""
         batch = self.batch.select(rows)
         width = batch.token_ids.shape[1]
-
-        def cut(values: Tensor | None) -> Tensor | None:
-            return None if values is None else values[rows, :width]
-
-        return ScoredBatch(
-            batch=batch,
-            old_logprobs=cut(self.old_logprobs),
-            ref_logprobs=cut(self.ref_logprobs),
-            weights=cut(self.weights),
-            regulariser_weights=cut(self.regulariser_weights),
-            keep=cut(self.keep),
-        )
+        cut = {
+            f.name: value[rows, :width]
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), Tensor)
+        }
+        return replace(self, batch=batch, **cut)
 
 
 def split_evenly(units: Tensor, parts: int) -> list[Tensor]:

@@ -55,7 +55,7 @@ def export_policy(checkpoint_path: str | Path, folder: str | Path) -> Path:
     weights = {
         key.removeprefix(_PREFIX): value
         for key, value in checkpoint["state_dict"].items()
-        if key.startswith(_PREFIX)
+        if key.startswith(_PREFIX + "model.")  # a value head is no part of the policy
     }
     policy.load_state_dict(weights)
     policy.save_pretrained(folder, load_tokenizer(hparams["policy"]))

@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
-from torch import Tensor
 
-from sampo.batch import RolloutBatch, ScoredBatch, shuffle_units, split_evenly
+from sampo.advantages import BatchAdvantage
+from sampo.batch import RolloutBatch, ScoredBatch
+from sampo.controls import Controls, check_objective, configured_kl
 from sampo.errors import ConfigError, EngineError
 from sampo.evaluation import EvaluatedModule
-from sampo.losses import Metric, PolicyLoss, combine
+from sampo.losses import AdaptiveKL, PolicyLoss
+from sampo.mini_batches import MiniBatches
 from sampo.models.policy import Policy
 from sampo.models.reference import Reference
-from sampo.schedules import Schedule, lr_factor
+from sampo.optimizers import adamw, learning_rate_share, scale_learning_rates
+from sampo.schedules import Schedule
 from sampo.scoring import Scorer
 from sampo.skipped_steps import SkippedSteps
+from sampo.update_log import UpdateLog
 
 
 class SampoModule(EvaluatedModule):
@@ -33,7 +38,11 @@ class SampoModule(EvaluatedModule):
     Args:
         policy: what is trained: a Hugging Face folder or hub id, or the name of a shipped policy.
         loss: dials 1 and 2, KL and entropy terms included.
+        batch_advantage: second stage of dial 3, over the whole rollout (EMPG, REINFORCE++, GAE,
+            KL in the reward); None: the advantages of the groups are final.
+        adaptive_kl: steers the coefficient of the KL, in the loss or in the reward.
         learning_rate: of AdamW.
+        value_learning_rate: of a value head; None is ten times the policy's.
         weight_decay: of AdamW.
         betas: of AdamW.
         max_grad_norm: gradients are scaled down to this norm.
@@ -48,6 +57,8 @@ class SampoModule(EvaluatedModule):
             changes memory and speed, never the gradient.
         temperature: of training samples; linked to the rollout's, because scores are those of the
             distribution that was sampled from.
+        max_new_tokens: most tokens of a reply; linked to the rollout's, for aggregations that
+            divide by it.
         reference: whether to keep a frozen copy of the initial policy for the KL term.
         dtype: of the weights.
         attn_implementation: attention of transformers; None is its default.
@@ -60,7 +71,10 @@ class SampoModule(EvaluatedModule):
         self,
         policy: str,
         loss: PolicyLoss,
+        batch_advantage: BatchAdvantage | None = None,
+        adaptive_kl: AdaptiveKL | None = None,
         learning_rate: float = 1e-6,
+        value_learning_rate: float | None = None,
         weight_decay: float = 0.01,
         betas: tuple[float, float] = (0.9, 0.999),
         max_grad_norm: float = 1.0,
@@ -72,6 +86,7 @@ class SampoModule(EvaluatedModule):
         shuffle: bool = False,
         micro_batch_tokens: int = 16384,
         temperature: float = 1.0,
+        max_new_tokens: int | None = None,
         reference: bool = True,
         dtype: Literal["float32", "bfloat16", "float16"] = "float32",
         attn_implementation: str | None = None,
@@ -79,25 +94,25 @@ class SampoModule(EvaluatedModule):
         max_skipped_steps: int = 3,
     ) -> None:
         super().__init__()
-        if num_mini_batches is not None and mini_batch_rows is not None:
-            raise ConfigError(
-                "model.num_mini_batches and model.mini_batch_rows say the same thing in two ways; "
-                "set one of them to null."
-            )
         if learning_rate <= 0:
             raise ConfigError(f"model.learning_rate must be above 0, got {learning_rate}.")
-        if not reference and loss.needs_reference:
-            raise ConfigError(
-                "The loss has a KL term but model.reference is false; set model.loss.kl_coef to 0 "
-                "or keep the reference."
-            )
+        self.mini_batches = MiniBatches(
+            number=num_mini_batches, rows=mini_batch_rows, epochs=epochs, shuffle=shuffle
+        )
+        check_objective(loss, batch_advantage, adaptive_kl, reference=reference)
         self.automatic_optimization = False
-        self.save_hyperparameters(ignore=["loss"])
-        self.loss = loss
+        self.save_hyperparameters(ignore=["loss", "batch_advantage", "adaptive_kl"])
+        self.loss = loss if max_new_tokens is None else loss.with_reply_limit(max_new_tokens)
+        self.batch_advantage = batch_advantage
+        self.adaptive_kl = adaptive_kl
         self.policy: Policy | None = None
+        self.controls = Controls()
+        """What controllers have changed of the config since the run began."""
         self.skipped = SkippedSteps(max_skipped_steps)
         self.in_update = False
         """Whether the weights are between two versions."""
+        self.last_update: UpdateLog | None = None
+        """What the latest update did to its tokens."""
         self._scorer: Scorer | None = None
         """Not a module, so that the reference stays out of the module tree and of checkpoints."""
 
@@ -112,10 +127,14 @@ class SampoModule(EvaluatedModule):
             attn_implementation=options["attn_implementation"],
             gradient_checkpointing=options["gradient_checkpointing"],
         )
+        reference = Reference.copy_of(self.policy) if options["reference"] else None
+        if self.loss.value is not None:
+            self.policy.add_value_head()
         self._scorer = Scorer(
             policy=self.policy,
-            reference=Reference.copy_of(self.policy) if options["reference"] else None,
+            reference=reference,
             loss=self.loss,
+            stage=self.batch_advantage,
             temperature=options["temperature"],
             micro_batch_tokens=options["micro_batch_tokens"],
         )
@@ -127,14 +146,8 @@ class SampoModule(EvaluatedModule):
         return self._scorer
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return AdamW over the policy."""
-        options = self.hparams
-        return torch.optim.AdamW(
-            self.scorer.policy.parameters(),
-            lr=options["learning_rate"],
-            betas=tuple(options["betas"]),
-            weight_decay=options["weight_decay"],
-        )
+        """Return AdamW over the policy and, apart, its value head."""
+        return adamw(self.scorer.policy, self.hparams)
 
     def on_fit_start(self) -> None:
         """Move the reference to the device; Lightning does not see it."""
@@ -157,60 +170,60 @@ class SampoModule(EvaluatedModule):
         self.in_update = True
         optimizer = self.optimizers()
         assert isinstance(optimizer, LightningOptimizer)
-        for group in optimizer.param_groups:
-            group["lr"] = self.hparams["learning_rate"] * self._lr_factor()
-        mini_batches = self._mini_batches(batch)
-        scored = self.scorer.score(batch, unchanged=len(mini_batches) == 1)
-        metrics: dict[str, Metric] = {}
-        norms: list[float] = []
-        for rows in mini_batches:
-            parts, norm = self._step(optimizer, scored.select(rows))
-            metrics = combine(metrics, parts)
-            norms.append(norm)
+        share = learning_rate_share(self.trainer, self.hparams, self.update_step)
+        scale_learning_rates(optimizer, share * self.controls.lr_scale)
+        loss, stage = self.controls.objective(self.loss, self.batch_advantage)
+        self._scorer = replace(self.scorer, loss=loss, stage=stage)
+        steps = self.mini_batches(batch, loss.keep_together_in_mini_batch, self.update_step)
+        log = UpdateLog(
+            epoch_steps=len(steps) // self.mini_batches.epochs,
+            clip_range=loss.surrogate.clip_range,
+        )
+        scored = self.scorer.score(batch, unchanged=len(steps) == 1)
+        for rows in steps:
+            self._step(optimizer, scored.select(rows), log)
         self.update_step += 1
         self.in_update = False
-        self._log_update(metrics, norms, optimizer, time.perf_counter() - started)
+        self.last_update = log
+        if self.adaptive_kl is not None:
+            tokens = int(batch.action_mask.sum())
+            now = configured_kl(loss, stage)
+            self.controls.kl_coef = self.adaptive_kl(now, log.values["ref_kl"], tokens)
+        self._log_update(log, optimizer, time.perf_counter() - started)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Store the counters that belong to the weights."""
         checkpoint["sampo"] = {
             "update_step": self.update_step,
             "skipped_in_a_row": self.skipped.in_a_row,
+            "controls": self.controls.state_dict(),
         }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the counters."""
-        self.update_step = checkpoint["sampo"]["update_step"]
-        self.skipped.in_a_row = checkpoint["sampo"]["skipped_in_a_row"]
+        """Restore them; a value head that this objective has no use for is left out."""
+        state = checkpoint["sampo"]
+        self.update_step = state["update_step"]
+        self.skipped.in_a_row = state["skipped_in_a_row"]
+        self.controls.load_state_dict(state["controls"])
+        if self.loss.value is None:
+            weights = checkpoint["state_dict"]
+            for key in [key for key in weights if key.startswith("policy.value_head.")]:
+                del weights[key]
 
-    def _mini_batches(self, batch: RolloutBatch) -> list[Tensor]:
-        """Return the rows of each optimiser step, over all epochs."""
-        units = batch.units(self.loss.keep_together_in_mini_batch)
-        rows_per_step, parts = self.hparams["mini_batch_rows"], self.hparams["num_mini_batches"]
-        if rows_per_step is not None:
-            parts = math.ceil(len(batch) / rows_per_step)
-        steps: list[Tensor] = []
-        for epoch in range(self.hparams["epochs"]):
-            if self.hparams["shuffle"]:
-                units = shuffle_units(units, self.update_step * self.hparams["epochs"] + epoch)
-            steps += split_evenly(units, parts or 1)
-        return steps
-
-    def _step(
-        self, optimizer: LightningOptimizer, scored: ScoredBatch
-    ) -> tuple[dict[str, Metric], float]:
-        """Take one optimiser step on a mini-batch; return its metrics and gradient norm."""
+    def _step(self, optimizer: LightningOptimizer, scored: ScoredBatch, log: UpdateLog) -> None:
+        """Take one optimiser step on a mini-batch."""
         scored = self.scorer.plan(scored)
-        metrics: dict[str, Metric] = {}
         total = 0.0
         optimizer.zero_grad()
+        log.start_step()
         for rows in self.scorer.micro_batches(scored.batch):
-            output = self.loss(self.scorer.loss_inputs(scored.select(rows)))
+            output = self.scorer.loss(self.scorer.loss_inputs(scored.select(rows)))
             self.manual_backward(output.loss)
-            metrics = combine(metrics, output.metrics)
+            log.add(output)
             total += float(output.loss.detach())
         parameters = self.scorer.policy.parameters()
         norm = torch.nn.utils.clip_grad_norm_(parameters, self.hparams["max_grad_norm"])
+        log.norms.append(float(norm))
         if math.isfinite(total) and bool(torch.isfinite(norm)):
             optimizer.step()
             self.skipped.taken()
@@ -218,33 +231,18 @@ class SampoModule(EvaluatedModule):
             optimizer.zero_grad()
             folder = Path(self.trainer.log_dir or self.trainer.default_root_dir) / "skipped"
             self.skipped.skip(scored.batch, self.update_step, folder)
-        return metrics, float(norm)
 
-    def _lr_factor(self) -> float:
-        """Return the learning rate's share of its full value at the present update."""
-        kind, total = self.hparams["lr_schedule"], None
-        if kind != "constant":
-            epochs, batches = self.trainer.max_epochs, self.trainer.num_training_batches
-            if not epochs or epochs < 0 or math.isinf(batches):
-                raise ConfigError(f"model.lr_schedule={kind} needs a finite trainer.max_epochs.")
-            total = epochs * int(batches)
-        return lr_factor(kind, self.update_step, total, self.hparams["warmup_updates"])
-
-    def _log_update(
-        self,
-        metrics: dict[str, Metric],
-        norms: list[float],
-        optimizer: LightningOptimizer,
-        seconds: float,
-    ) -> None:
-        values = {f"train/{name}": metric.value for name, metric in metrics.items()}
-        finite = [norm for norm in norms if math.isfinite(norm)]
-        values |= {
-            "train/grad_norm": sum(finite) / len(finite) if finite else math.nan,
+    def _log_update(self, log: UpdateLog, optimizer: LightningOptimizer, seconds: float) -> None:
+        values = {f"train/{name}": value for name, value in log.values.items()} | {
             "train/learning_rate": optimizer.param_groups[0]["lr"],
-            "train/optimizer_steps": float(len(norms)),
-            "train/skipped_steps": float(len(norms) - len(finite)),
+            "train/kl_coef": configured_kl(self.scorer.loss, self.scorer.stage),
             "time/update_s": seconds,
         }
+        cells = {name: values.pop(name) for name in list(values) if name.startswith("train/cells")}
         self.log("step", float(self.update_step))
         self.log_dict(values)
+        # Straight to the loggers: Lightning's book-keeping would cost 2 ms for each of these.
+        every: int = self.trainer.log_every_n_steps  # pyright: ignore[reportAttributeAccessIssue]
+        if self.update_step % every == 0:
+            for logger in self.loggers:
+                logger.log_metrics(cells, step=self.update_step)

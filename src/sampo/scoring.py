@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from sampo.advantages import BatchAdvantage, BatchAdvantageInputs
 from sampo.batch import RolloutBatch, ScoredBatch, by_token_budget
-from sampo.losses import LossInputs, PolicyLoss
+from sampo.losses import EntropyMoments, LossInputs, PolicyLoss
 from sampo.models.logprobs import TokenScores
 from sampo.models.policy import Policy
 from sampo.models.reference import Reference
@@ -24,6 +25,8 @@ class Scorer:
     policy: Policy
     reference: Reference | None
     loss: PolicyLoss
+    stage: BatchAdvantage | None = None
+    """Second stage of the advantages, over the whole rollout."""
     temperature: float
     """Scores are those of the distribution that was sampled from."""
     micro_batch_tokens: int
@@ -35,42 +38,81 @@ class Scorer:
         return by_token_budget(batch.lengths, units, self.micro_batch_tokens)
 
     def score(self, batch: RolloutBatch, *, unchanged: bool) -> ScoredBatch:
-        """Score a rollout once, with the present and the reference policy.
+        """Score a rollout once, with the present and the reference policy; settle its advantages.
 
         Args:
             batch: the rollout.
             unchanged: there will be one optimiser step only, so the present policy's scores are
                 those of the loss's own forward pass and need not be computed twice.
         """
-        reference = None if self.reference is None else self.reference.policy
-        return ScoredBatch(
+        needs = frozenset() if self.stage is None else self.stage.requires
+        old = None
+        if needs or not unchanged:
+            old = self.scores(self.policy, batch, with_entropy="entropy" in needs)
+        ref = None if self.reference is None else self.logprobs(self.reference.policy, batch)
+        scored = ScoredBatch(
             batch=batch,
-            old_logprobs=None if unchanged else self.logprobs(self.policy, batch),
-            ref_logprobs=None if reference is None else self.logprobs(reference, batch),
+            old_logprobs=None if old is None else old.logprobs,
+            ref_logprobs=ref,
+            old_values=None if old is None else old.values,
         )
+        return scored if self.stage is None else self._settle(scored, old, self.stage)
 
-    @torch.no_grad()
+    def _settle(
+        self, scored: ScoredBatch, old: TokenScores | None, stage: BatchAdvantage
+    ) -> ScoredBatch:
+        """Run the second stage of the advantages."""
+        batch, ref = scored.batch, scored.ref_logprobs
+        output = stage(
+            BatchAdvantageInputs(
+                advantages=batch.advantages,
+                action_mask=batch.action_mask,
+                turn_ids=batch.turn_ids,
+                episode_ids=batch.episode_ids,
+                entropy=None if old is None else old.entropy,
+                values=None if old is None else old.values,
+                kl=None if old is None or ref is None else old.logprobs - ref,
+            )
+        )
+        settled = replace(batch, advantages=output.advantages)
+        return replace(scored, batch=settled, returns=output.returns)
+
     def logprobs(self, policy: Policy, batch: RolloutBatch) -> Tensor:
         """Return a policy's log-probabilities `[B, L]`, float32, zero off the action mask."""
-        logprobs = torch.zeros_like(batch.advantages)
+        return self.scores(policy, batch, with_entropy=False).logprobs
+
+    @torch.no_grad()
+    def scores(self, policy: Policy, batch: RolloutBatch, *, with_entropy: bool) -> TokenScores:
+        """Return what a policy says about a whole rollout: `[B, L]` each, zero off the mask."""
+        parts: dict[str, Tensor] = {}
         for rows in self.micro_batches(batch):
             part = batch.select(rows)
-            scores = self._scores(policy, part, with_entropy=False)
-            logprobs[rows, : part.token_ids.shape[1]] = scores.logprobs.float()
-        return logprobs
+            scores = self._scores(policy, part, with_entropy=with_entropy)
+            for name, values in scores._asdict().items():
+                if values is not None:
+                    whole = parts.setdefault(name, torch.zeros_like(batch.advantages))
+                    whole[rows, : part.token_ids.shape[1]] = values.to(whole.dtype)
+        return TokenScores(parts["logprobs"], parts.get("entropy"), parts.get("values"))
 
     def plan(self, scored: ScoredBatch) -> ScoredBatch:
         """Decide what needs a whole mini-batch, before its first micro-batch."""
-        batch, log_ratio = scored.batch, None
-        if self.loss.needs_log_ratio:
-            now = self.logprobs(self.policy, batch)
-            log_ratio = now - (now if scored.old_logprobs is None else scored.old_logprobs)
+        batch, log_ratio, zscores = scored.batch, None, None
+        if self.loss.needs_log_ratio or self.loss.needs_entropy_zscores:
+            wanted = self.loss.needs_entropy_zscores
+            now = self.scores(self.policy, batch, with_entropy=wanted)
+            old = now.logprobs if scored.old_logprobs is None else scored.old_logprobs
+            log_ratio = now.logprobs - old
+            if wanted:
+                assert now.entropy is not None
+                moments = EntropyMoments.of(now.entropy, batch.action_mask)
+                zscores = moments.zscores(now.entropy, batch.action_mask)
         plan = self.loss.plan(batch, log_ratio=log_ratio, advantages=batch.advantages)
         return replace(
             scored,
             weights=plan.surrogate.normalised(),
             regulariser_weights=plan.regulariser.normalised(),
             keep=plan.keep if self.loss.needs_log_ratio else None,
+            entropy_zscores=zscores,
         )
 
     def loss_inputs(self, part: ScoredBatch) -> LossInputs:
@@ -92,6 +134,10 @@ class Scorer:
             weights=part.weights,
             regulariser_weights=part.regulariser_weights,
             keep=part.keep,
+            entropy_zscores=part.entropy_zscores,
+            values=scores.values,
+            old_values=part.old_values,
+            returns=part.returns,
         )
 
     def _scores(self, policy: Policy, batch: RolloutBatch, *, with_entropy: bool) -> TokenScores:
@@ -106,4 +152,5 @@ class Scorer:
             with_entropy=with_entropy,
         )
         entropy = None if scores.entropy is None else scores.entropy[kind]
-        return TokenScores(scores.logprobs[kind], entropy)
+        values = None if scores.values is None else scores.values[kind]
+        return TokenScores(scores.logprobs[kind], entropy, values)

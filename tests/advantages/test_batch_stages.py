@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sampo.advantages import GAE, BatchAdvantageInputs, EntropyModulation, Whiten
+from sampo.advantages import GAE, BatchAdvantageInputs, EntropyModulation, KLReward, Whiten
 from sampo.advantages.batch import whitened
 from sampo.advantages.chains import chains
 from sampo.errors import ConfigError
@@ -138,9 +138,24 @@ def test_empg_does_not_care_for_the_order_of_rows():
     assert torch.allclose(straight.advantages, mixed.advantages.flip(0))
 
 
-@pytest.mark.parametrize("stage", [Whiten(), GAE(), EntropyModulation()])
+def test_kl_in_the_reward_by_hand():
+    """Turns 0 and 1 with KL sums 0.3 and 0.1 around their mean 0.2."""
+    inputs = inputs_of(
+        [[0, 0], [1, -1]], {0: 0, 1: 0}, {0: 1.0, 1: -1.0}, kl=[[0.1, 0.2], [0.1, 9.0]]
+    )
+    advantages = KLReward(kl_coef=2.0)(inputs).advantages
+    assert advantages[0].tolist() == pytest.approx([0.8, 0.8])
+    assert advantages[1].tolist() == pytest.approx([-0.8, 0.0])
+    equal = inputs_of([[0], [1]], {0: 0, 1: 1}, {0: 0.0, 1: 0.0}, kl=[[0.4], [0.4]])
+    assert KLReward()(equal).advantages.tolist() == [[0.0], [0.0]]
+    with pytest.raises(ConfigError, match="batch_advantage to null"):
+        KLReward(kl_coef=0.0)
+
+
+@pytest.mark.parametrize("stage", [Whiten(), GAE(), EntropyModulation(), KLReward()])
 def test_nothing_written_gives_zeros(stage):
-    empty = inputs_of([[-1, -1]], {}, {}, values=[[0.0, 0.0]], entropy=[[0.0, 0.0]])
+    zeros = [[0.0, 0.0]]
+    empty = inputs_of([[-1, -1]], {}, {}, values=zeros, entropy=zeros, kl=zeros)
     assert stage(empty).advantages.tolist() == [[0.0, 0.0]]
 
 

@@ -51,11 +51,11 @@ def test_nothing_to_count_gives_zeros(batch_of):
         assert Aggregation(kind=kind)(batch_of([[-1, -1]])).normalised().tolist() == [[0, 0]]
 
 
-def test_wrong_settings_say_what_to_do():
+def test_wrong_settings_say_what_to_do(golden):
     with pytest.raises(ConfigError, match="Did you mean 'token_mean'"):
         Aggregation(kind="token-mean")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match=r"set aggregation\.max_length"):
-        Aggregation(kind="sum_over_max_length")
+        Aggregation(kind="sum_over_max_length")(golden)
     with pytest.raises(ConfigError, match="no effect"):
         Aggregation(kind="token_mean", max_length=5)
     with pytest.raises(ConfigError, match="turn or episode"):

@@ -9,6 +9,7 @@ from sampo.advantages.empg import EntropyModulation
 from sampo.advantages.gae import GAE
 from sampo.advantages.gigpo import GiGPO
 from sampo.advantages.grpo import GRPO
+from sampo.advantages.kl_reward import KLReward
 from sampo.advantages.pass_at_k import PassAtK
 from sampo.advantages.raw import TurnReward, TurnScore
 from sampo.advantages.remax import ReMax
@@ -27,6 +28,7 @@ __all__ = [
     "BatchAdvantageOutput",
     "EntropyModulation",
     "GiGPO",
+    "KLReward",
     "OverlongPenalty",
     "PassAtK",
     "ReMax",

@@ -26,6 +26,8 @@ Singleton = Literal["zero", "score"]
 """What a pool of one gives: nothing to compare with, so 0, or the score itself (the paper)."""
 
 STD_EPSILON = 1e-6
+GREEDY_RETURN = "greedy_return"
+"""Name in `Episode.metrics` of the raw return of its group's greedy episode."""
 
 
 class AdvantageEstimator(ABC):
@@ -35,6 +37,19 @@ class AdvantageEstimator(ABC):
     every episode's reward changes nothing where the estimator subtracts a baseline; the order of
     the episodes does not matter.
     """
+
+    @property
+    def compares_episodes(self) -> bool:
+        """Whether episodes are judged by the others of their group, so that one alone is not."""
+        return True
+
+    @property
+    def needs_greedy(self) -> bool:
+        """Whether each group needs one more episode, played greedily and not trained on.
+
+        Whoever rolls out leaves its raw return in `Episode.metrics[GREEDY_RETURN]` of the others.
+        """
+        return False
 
     @abstractmethod
     def __call__(self, group: EpisodeGroup) -> Advantages:

@@ -17,6 +17,11 @@ from sampo.episode import EpisodeGroup
 class TurnScore(AdvantageEstimator):
     """The score of every turn as it is: raw return of the episode minus the turn's penalty."""
 
+    @property
+    def compares_episodes(self) -> bool:
+        """No: every turn stands for itself."""
+        return False
+
     def __call__(self, group: EpisodeGroup) -> Advantages:
         """Return one score per turn, `[episode][turn]`; 0 where it is not finite."""
         return _finite(turn_scores(group))
@@ -25,6 +30,11 @@ class TurnScore(AdvantageEstimator):
 @dataclass(frozen=True, kw_only=True)
 class TurnReward(AdvantageEstimator):
     """The reward of every turn alone, minus its penalty: what `GAE` over episodes wants."""
+
+    @property
+    def compares_episodes(self) -> bool:
+        """No: every turn stands for itself."""
+        return False
 
     def __call__(self, group: EpisodeGroup) -> Advantages:
         """Return one reward per turn, `[episode][turn]`; 0 where it is not finite."""

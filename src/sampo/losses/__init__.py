@@ -4,6 +4,7 @@ Pure functions of tensors: no logging, no model, no config lookup. `PolicyLoss` 
 """
 
 from sampo.losses.aggregation import Aggregation, TokenWeights
+from sampo.losses.cells import token_metrics
 from sampo.losses.detached_clip import DetachedClip
 from sampo.losses.entropy_balanced import EntropyBalanced, EntropyMoments
 from sampo.losses.geometric_mean import GeometricMean
@@ -17,6 +18,8 @@ from sampo.losses.reinforce import Reinforce, Unclipped
 from sampo.losses.segments import Level, Segments, segments
 from sampo.losses.soft_gate import SoftGate
 from sampo.losses.surrogates import Clip, Surrogate, SurrogateInputs, SurrogateOutput
+from sampo.losses.token_log import TokenLog
+from sampo.losses.value import ValueLoss
 
 __all__ = [
     "AdaptiveKL",
@@ -43,9 +46,12 @@ __all__ = [
     "Surrogate",
     "SurrogateInputs",
     "SurrogateOutput",
+    "TokenLog",
     "TokenWeights",
     "Unclipped",
+    "ValueLoss",
     "combine",
     "kl_estimate",
     "segments",
+    "token_metrics",
 ]

@@ -89,10 +89,11 @@ class Aggregation:
     level: Literal["turn", "episode"] = "turn"
     """What a sequence is. In a window context a turn is a row, which is the paper's sequence."""
     max_length: int | None = None
-    """Tokens, for `sum_over_max_length` only: the limit of one sequence's action tokens."""
+    """Tokens, for `sum_over_max_length` only: the limit of one sequence's action tokens. None: the
+    caller fills in the limit of a reply (`PolicyLoss.with_reply_limit`)."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown names and a `max_length` that is missing or has no effect."""
+        """Refuse unknown names and a `max_length` that cannot work or has no effect."""
         if self.kind not in _KINDS:
             hint = did_you_mean(self.kind, _KINDS)
             raise ConfigError(
@@ -101,12 +102,8 @@ class Aggregation:
         if self.level not in ("turn", "episode"):
             raise ConfigError(f"aggregation.level is {self.level!r}; it must be turn or episode.")
         wants_length = self.kind == "sum_over_max_length"
-        if wants_length and (self.max_length is None or self.max_length < 1):
-            raise ConfigError(
-                "aggregation.kind=sum_over_max_length divides by a fixed length; set "
-                "aggregation.max_length to the most action tokens of one sequence "
-                f"(it is {self.max_length})."
-            )
+        if self.max_length is not None and self.max_length < 1:
+            raise ConfigError(f"aggregation.max_length must be at least 1, got {self.max_length}.")
         if not wants_length and self.max_length is not None:
             raise ConfigError(
                 f"aggregation.max_length={self.max_length} has no effect with "
@@ -134,6 +131,10 @@ class Aggregation:
         elif self.kind == "sequence_mean_token_sum":
             weights = ones
         else:
-            assert self.max_length is not None
+            if self.max_length is None:
+                raise ConfigError(
+                    "aggregation.kind=sum_over_max_length divides by a fixed length; set "
+                    "aggregation.max_length to the most action tokens of one sequence."
+                )
             weights = ones / self.max_length
         return TokenWeights(weights=weights, denominator=denominator)

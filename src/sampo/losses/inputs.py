@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sampo.losses.aggregation import TokenWeights
 from sampo.losses.metrics import Metric
+from sampo.losses.token_log import TokenLog
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,12 @@ class LossInputs:
     """Standardised entropies, for surrogates that need them (`Surrogate.needs_entropy`)."""
     keep: Tensor | None = None
     """bool, tokens whose surrogate counts after sequence masking. None: all action tokens."""
+    values: Tensor | None = None
+    """The value head's prediction before each token, with gradient; needed with a value loss."""
+    old_values: Tensor | None = None
+    """The same at the time of the rollout."""
+    returns: Tensor | None = None
+    """Targets of the value head."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +64,8 @@ class LossOutput:
     """0-d, a sum: the contributions of all micro-batches (and ranks) add up to the loss."""
     metrics: dict[str, Metric]
     """Parts of means and maxima, without gradient; add them over micro-batches and ranks."""
+    tokens: TokenLog
+    """What happened to every action token."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,20 +14,22 @@ whole mini-batch (weights, the sequence mask) is decided before the first micro-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from sampo.errors import ConfigError
 from sampo.losses.aggregation import Aggregation, TokenWeights
-from sampo.losses.diagnostics import cell_metrics, loss_metrics
+from sampo.losses.diagnostics import loss_metrics
 from sampo.losses.inputs import LossInputs, LossOutput, LossPlan, on_mask
 from sampo.losses.kl import KLPenalty
 from sampo.losses.masking import SequenceMask
 from sampo.losses.ratio import Ratio
 from sampo.losses.segments import HasSegments, Level, widest
 from sampo.losses.surrogates import Clip, Surrogate, SurrogateInputs
+from sampo.losses.token_log import TokenLog
+from sampo.losses.value import ValueLoss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,7 @@ class PolicyLoss:
     advantage::
 
         loss = sum_t w_t L_t  +  kl_coef sum_t w^r_t kl_t  -  entropy_coef sum_t w^r_t H_t
+               + value.coef sum_t w^r_t V_t                         (with a value head only)
 
     SAMPO's objective, with turns $i$ of $T_i$ action tokens, $s_i = (\pi_\theta/\pi_{old})$
     averaged geometrically over the turn, and $N$ turns in the mini-batch::
@@ -64,11 +67,20 @@ class PolicyLoss:
     entropy_coef: float = 0.0
     """Weight of the entropy bonus."""
     regulariser_aggregation: Aggregation | None = None
-    """Aggregation of the KL and entropy terms. None: as the surrogate. In the paper's code these
-    terms follow the config's aggregation while GSPO and SAMPO fix the surrogate's."""
+    """Aggregation of the other terms. None: as the surrogate. In the paper's code they follow the
+    config's aggregation while GSPO and SAMPO fix the surrogate's."""
+    value: ValueLoss | None = None
+    """Loss of a value head, which GAE needs; none for every other method."""
 
     def __post_init__(self) -> None:
         """Refuse combinations that cannot work."""
+        rule = self.aggregation
+        whole_episodes = rule.kind == "sum_over_max_length" and rule.level == "episode"
+        if whole_episodes and rule.max_length is None:
+            raise ConfigError(
+                "loss.aggregation sums over whole episodes, whose length has no limit of its own; "
+                "set loss.aggregation.max_length, or loss.aggregation.level to turn."
+            )
         if self.kl_coef < 0.0 or self.entropy_coef < 0.0:
             raise ConfigError(
                 f"loss.kl_coef={self.kl_coef} and loss.entropy_coef={self.entropy_coef} must not "
@@ -114,6 +126,20 @@ class PolicyLoss:
     def needs_entropy_zscores(self) -> bool:
         """Whether `LossInputs.entropy_zscores` must be given (`EntropyMoments` makes them)."""
         return self.surrogate.needs_entropy
+
+    def with_reply_limit(self, max_new_tokens: int) -> PolicyLoss:
+        """Return the loss whose `sum_over_max_length` divides by the limit of a reply."""
+
+        def limited(rule: Aggregation) -> Aggregation:
+            open_ended = rule.kind == "sum_over_max_length" and rule.max_length is None
+            return replace(rule, max_length=max_new_tokens) if open_ended else rule
+
+        other = self.regulariser_aggregation
+        return replace(
+            self,
+            aggregation=limited(self.aggregation),
+            regulariser_aggregation=None if other is None else limited(other),
+        )
 
     def plan(
         self,
@@ -167,8 +193,8 @@ class PolicyLoss:
         loss = loss + self._regulariser(inputs, logprobs, log_ratio)
         with torch.no_grad():
             metrics = loss_metrics(inputs, output, log_ratio)
-            metrics |= cell_metrics(inputs, output, self.surrogate.clip_range)
-        return LossOutput(loss=loss, metrics=metrics)
+            tokens = TokenLog.of(inputs, output)
+        return LossOutput(loss=loss, metrics=metrics, tokens=tokens)
 
     def _entropy_zscores(self, inputs: LossInputs) -> Tensor | None:
         if not self.surrogate.needs_entropy:
@@ -181,7 +207,7 @@ class PolicyLoss:
         return on_mask(inputs.entropy_zscores, inputs.action_mask)
 
     def _regulariser(self, inputs: LossInputs, logprobs: Tensor, log_ratio: Tensor) -> Tensor:
-        """Return the KL term minus the entropy bonus, 0-d."""
+        """Return the KL term minus the entropy bonus plus the value loss, 0-d."""
         mask = inputs.action_mask
         weights = inputs.weights
         if inputs.regulariser_weights is not None:
@@ -203,4 +229,22 @@ class PolicyLoss:
                 )
             bonus = (on_mask(inputs.entropy, mask) * weights).sum()
             term = term - self.entropy_coef * bonus
+        if self.value is not None:
+            error = self.value(*self._value_inputs(inputs))
+            term = term + self.value.coef * (error * weights).sum()
         return term
+
+    @staticmethod
+    def _value_inputs(inputs: LossInputs) -> tuple[Tensor, Tensor, Tensor]:
+        """Return values, old values and targets, zero off the mask."""
+        if inputs.values is None or inputs.old_values is None or inputs.returns is None:
+            raise ConfigError(
+                "loss.value needs the values and targets of a value head, but there are none; set "
+                "model.batch_advantage to GAE, or loss.value to null."
+            )
+        mask = inputs.action_mask
+        return (
+            on_mask(inputs.values, mask),
+            on_mask(inputs.old_values, mask),
+            on_mask(inputs.returns, mask),
+        )

@@ -34,6 +34,8 @@ class TokenScores(NamedTuple):
     entropy: Tensor | None
     """Like `logprobs`: entropy in nats of the distribution the token was drawn from. None where
     it was not asked for."""
+    values: Tensor | None = None
+    """Like `logprobs`: the value head's prediction before each token. None: there is no head."""
 
 
 def token_scores(
@@ -68,7 +70,7 @@ def token_scores(
 
     Example:
         >>> scores = token_scores(torch.zeros(1, 2), torch.ones(4, 2), torch.tensor([3]))
-        >>> [round(x.exp().item(), 6) for x in scores]  # uniform over 4: p = 1/4, exp(H) = 4
+        >>> [round(x.exp().item(), 6) for x in scores[:2]]  # uniform over 4: p = 1/4, exp(H) = 4
         [0.25, 4.0]
     """
     if temperature <= 0:

@@ -24,6 +24,7 @@ from transformers import (
 from sampo.errors import PolicyError, did_you_mean
 from sampo.models.logprobs import TokenScores, token_scores
 from sampo.models.sources import resolve_policy
+from sampo.models.value_head import ValueHead
 
 _LOGIT_CHANGES = ("final_logit_softcapping", "logits_scaling", "logit_scale", "lm_head_multiplier")
 """Config entries by which a model changes its logits after the head; we would miss them."""
@@ -109,6 +110,7 @@ class Policy(nn.Module):
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
         self.model = model
+        self.value_head: ValueHead | None = None
         head = model.get_output_embeddings()
         name = type(model).__name__
         if not isinstance(head, nn.Linear) or head.bias is not None:
@@ -172,15 +174,21 @@ class Policy(nn.Module):
         rows, columns = action_mask.nonzero(as_tuple=True)
         if bool((columns == 0).any()) or bool((columns >= lengths[rows]).any()):
             raise ValueError("action_mask is true on the first token of a row, or on padding.")
+        before = hidden[rows, columns - 1]
         scores = token_scores(
-            hidden[rows, columns - 1],
+            before,
             self.head_weight,
             token_ids[rows, columns],
             temperature=temperature,
             with_entropy=with_entropy,
         )
         entropy = None if scores.entropy is None else _spread(scores.entropy, action_mask)
-        return TokenScores(_spread(scores.logprobs, action_mask), entropy)
+        values = None if self.value_head is None else _spread(self.value_head(before), action_mask)
+        return TokenScores(_spread(scores.logprobs, action_mask), entropy, values)
+
+    def add_value_head(self) -> None:
+        """Let `forward` predict values too; call it before the policy is sharded."""
+        self.value_head = ValueHead(self.head_weight.shape[1]).to(self.head_weight.device)
 
     def hidden_states(self, token_ids: Tensor) -> Tensor:
         """Return the last hidden states `[B, L, H]` of right-padded rows (int64 `[B, L]`)."""
@@ -215,7 +223,11 @@ class Policy(nn.Module):
         """
         weights = None
         if state_dict is not None:
-            weights = {key.removeprefix("model."): value for key, value in state_dict.items()}
+            weights = {
+                key.removeprefix("model."): value
+                for key, value in state_dict.items()
+                if key.startswith("model.")
+            }
             if self.model.config.tie_word_embeddings:
                 for key in self._tied_keys():
                     weights.pop(key, None)

@@ -1,0 +1,22 @@
+"""A value head on the policy's own hidden states, for PPO's generalised advantage estimation."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class ValueHead(nn.Linear):
+    """Predicts the return from the last hidden state before a token; starts at zero.
+
+    Args:
+        hidden_size: width of the hidden states.
+    """
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__(hidden_size, 1)
+        nn.init.zeros_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Return `[N]`, float32, from `[N, H]`: half precision would lose what an error needs."""
+        return super().forward(hidden.to(self.weight.dtype)).squeeze(-1)
