@@ -123,9 +123,10 @@ def test_rejected_episodes_leave_their_group():
     cut = replace(acting, turns=(replace(acting.turns[0], finish_reason=FinishReason.LENGTH),))
     full = replace(acting, stop_reason=StopReason.CONTEXT)
     group = group_of(acting, cut, full, LOST)
-    left, reasons = reject_episodes(group, [RejectOverlong(), RejectVoidTurns()])
+    left, rejected = reject_episodes(group, [RejectOverlong(), RejectVoidTurns()])
     assert left.episodes == (acting,)
-    assert reasons == {"overlong": 2, "void_turn": 1}
+    assert rejected == [(cut, "overlong"), (full, "overlong"), (LOST, "void_turn")]
+    assert reject_episodes(group, []) == (group, [])
     assert len(group.episodes) == 4
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import lightning as L
 
+from anything_goes import AnythingGoes
 from sampo.advantages import GiGPO
 from sampo.callbacks import Checkpoints, RolloutStats, WeightSync
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.settings import EvaluationSettings, WorkerSettings
-from sampo.envs import ParsedAction, PromptFormat, PromptView
 from sampo.envs.toy import Corridor
 from sampo.filtering import SpreadFilter
 from sampo.losses import Clip, PolicyLoss
@@ -23,23 +23,6 @@ from sampo.module import SampoModule
 from sampo.rollout.conversation import WindowContext
 from sampo.rollout.engine import SamplingParams
 from sampo.rollout.transformers_engine import TransformersEngine
-
-
-class AnythingGoes(PromptFormat):
-    """Reads a direction out of any reply: the parity of its first letter's code."""
-
-    def message(self, view: PromptView) -> str:
-        return view.observation
-
-    def followup(self, view: PromptView) -> str:
-        return view.observation
-
-    def parse(self, reply: str, admissible_actions: object) -> ParsedAction:
-        action = "right" if reply and ord(reply[0]) % 2 else "left"
-        return ParsedAction(action=action, format_valid=True, valid=True)
-
-    def reply(self, action: str) -> str:
-        return "a" if action == "right" else "b"
 
 
 def make_data(policy: str, **settings: Any) -> RolloutDataModule:

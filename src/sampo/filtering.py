@@ -5,7 +5,7 @@ A group whose episodes all did equally well says nothing about which actions wer
 kinds of judges, in the order in which a caller asks them; none changes what it judges::
 
     EpisodeFilter(episode) -> Verdict      rejected episodes leave their group (`reject_episodes`)
-                                           before any statistics are taken
+                                           before it is judged or compared
     GroupFilter(group) -> Verdict          dropped groups are replaced, within a budget
     GroupSelector(groups) -> [Verdict]     what is best among the groups of one rollout batch
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import pvariance
@@ -154,7 +153,7 @@ class GroupSelector(ABC):
 
     @abstractmethod
     def __call__(self, groups: Sequence[EpisodeGroup]) -> list[Verdict]:
-        """Return one verdict per group, in order."""
+        """Return one verdict per group, in order; if it is against all, the caller keeps all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,15 +235,15 @@ class RejectVoidTurns(EpisodeFilter):
 
 def reject_episodes(
     group: EpisodeGroup, filters: Sequence[EpisodeFilter]
-) -> tuple[EpisodeGroup, dict[str, int]]:
-    """Return the group without its rejected episodes, and how many went for which reason."""
+) -> tuple[EpisodeGroup, list[tuple[Episode, str]]]:
+    """Return the group without its rejected episodes, and those, each with the first reason."""
     kept: list[Episode] = []
-    reasons: Counter[str] = Counter()
+    rejected: list[tuple[Episode, str]] = []
     for episode in group.episodes:
         verdicts = (judge(episode) for judge in filters)
-        rejected = next((verdict for verdict in verdicts if not verdict.keep), None)
-        if rejected is None:
+        against = next((verdict for verdict in verdicts if not verdict.keep), None)
+        if against is None:
             kept.append(episode)
         else:
-            reasons[rejected.reason] += 1
-    return replace(group, episodes=tuple(kept)), dict(reasons)
+            rejected.append((episode, against.reason))
+    return replace(group, episodes=tuple(kept)), rejected

@@ -2,11 +2,20 @@
 
 import json
 import math
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
-from sampo.data.episode_log import EpisodeRecord, read_episodes, write_episodes
+from sampo.data.episode_log import (
+    EpisodeRecord,
+    TurnPieces,
+    iter_episodes,
+    read_episodes,
+    state_hash,
+    write_episodes,
+)
 from sampo.episode import Episode, FinishReason, StopReason, Turn
 from sampo.errors import ConfigError, MissingDataError
 
@@ -34,7 +43,16 @@ EPISODE = Episode(
     task_type="corridor",
     metrics={"progress": 0.5},
 )
+PIECES = TurnPieces(prompt=("<user>", " 大"), action=("left", "<end>"))
 DROPPED = EpisodeRecord(episode=EPISODE, update=7, group=3, kept=False, drop_reason="equal rewards")
+TRAINED = EpisodeRecord(
+    episode=EPISODE,
+    update=7,
+    group=1,
+    filled=True,
+    advantages=(0.5, None),
+    pieces=(PIECES, PIECES),
+)
 BROKEN = EpisodeRecord(
     episode=replace(EPISODE, stop_reason=StopReason.ERROR, error="boom\nline 2", turns=()),
     update=7,
@@ -48,20 +66,57 @@ def without(episode, **fields):
     return replace(episode, turns=tuple(replace(turn, **fields) for turn in episode.turns))
 
 
-def test_round_trip_with_ids_loses_the_state_key_only(tmp_path):
-    path = write_episodes(tmp_path / "deep" / "e.jsonl", [DROPPED, BROKEN], with_ids=True)
-    kept = replace(DROPPED, episode=without(EPISODE, state_key=None))
+def test_round_trip_with_tokens_loses_the_state_key_only(tmp_path):
+    path = write_episodes(tmp_path / "deep" / "e.jsonl", [TRAINED, BROKEN])
+    kept = replace(TRAINED, episode=without(EPISODE, state_key=state_hash((1, 4))))
     assert read_episodes(path) == [kept, BROKEN]
 
 
-def test_text_only_by_default(tmp_path):
+def test_states_have_short_names_that_are_the_same_everywhere():
+    keys = [(1, 4), "1, 4", ("room", frozenset({"key", "lamp", "door"})), None]
+    code = f"from sampo.data.episode_log import state_hash; print(*map(state_hash, {keys!r}))"
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    names = [state_hash(key) for key in keys]
+    assert elsewhere.stdout.split() == [str(name) for name in names]
+    assert len(set(names)) == 4
+    assert [len(name or "") for name in names] == [12, 12, 12, 0]
+
+
+def test_an_advantage_that_is_no_number_stays_json(tmp_path):
+    strange = replace(TRAINED, advantages=(math.inf, 0.5))
+    path = write_episodes(tmp_path / "e.jsonl", [strange])
+    assert read_episodes(path)[0].advantages == (None, 0.5)
+
+
+def test_files_of_older_runs_are_read(tmp_path):
+    path = write_episodes(tmp_path / "e.jsonl", [DROPPED])
+    row = json.loads(path.read_text(encoding="utf-8"))
+    del row["filled"], row["advantages"], row["turns"][0]["state_key"]
+    path.write_text(json.dumps(row), encoding="utf-8")
+    (record,) = read_episodes(path)
+    assert (record.filled, record.advantages, record.pieces) == (False, None, None)
+    assert record.episode.turns[0].state_key is None
+
+
+def test_what_stands_before_a_broken_line_can_be_had(tmp_path):
+    path = write_episodes(tmp_path / "e.jsonl", [DROPPED, TRAINED])
+    path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
+    episodes = iter_episodes(path)
+    assert next(episodes).group == 3
+    with pytest.raises(ConfigError, match="Line 2 of"):
+        next(episodes)
+
+
+def test_text_only_without_pieces(tmp_path):
     path = write_episodes(tmp_path / "e.jsonl", [DROPPED])
     text = path.read_text(encoding="utf-8")
     assert "_ids" not in text
     assert "大" in text
     (record,) = read_episodes(path)
     assert record.episode == without(
-        EPISODE, state_key=None, prompt_ids=(), action_ids=(), sampling_logprobs=()
+        EPISODE, state_key=state_hash((1, 4)), prompt_ids=(), action_ids=(), sampling_logprobs=()
     )
 
 

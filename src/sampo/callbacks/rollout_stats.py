@@ -7,36 +7,58 @@ from typing import Any
 import lightning as L
 from lightning.pytorch.utilities import rank_zero_warn
 
+from sampo.batch import RolloutBatch
 from sampo.data.datamodule import RolloutDataModule
+
+_TOO_MANY_ZEROS = 3
+"""One update without a lesson is chance, so many in a row are not."""
 
 
 class RolloutStats(L.Callback):
     """Logs the metrics of each rollout (`rollout/...`, `time/rollout_s`).
 
     They are taken over all episodes that were rolled out, kept by the filter or not: a success
-    rate over kept groups would be drawn towards one half.
+    rate over kept groups would be drawn towards one half. Failed episodes, and updates in a row in
+    which no episode was better than another, are told once each.
     """
 
     def __init__(self) -> None:
-        self._warned = False
+        self._told: set[str] = set()
+        self._zeros_in_a_row = 0
 
     def on_train_batch_end(
         self,
         trainer: L.Trainer,
         pl_module: L.LightningModule,
         outputs: Any,
-        batch: Any,
+        batch: RolloutBatch,
         batch_idx: int,
     ) -> None:
         """Log the rollout that was just trained on."""
         data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         assert isinstance(data, RolloutDataModule) and data.last_rollout is not None
-        failed = data.last_rollout.failed
-        if failed and not self._warned:
-            self._warned = True
-            rank_zero_warn(
-                f"{len(failed)} episodes of update {data.last_rollout.update} failed twice and are "
-                f"left out; the last one said: {failed[-1].error} (told once; the metric "
-                "rollout/failed_episodes goes on counting)"
+        rollout = data.last_rollout
+        if rollout.failed:
+            self._tell_once(
+                "failed",
+                f"{len(rollout.failed)} episodes of update {rollout.update} failed twice and are "
+                f"left out; the last one said: {rollout.failed[-1].error} (told once; the metric "
+                "rollout/failed_episodes goes on counting)",
             )
-        pl_module.log_dict({name: float(v) for name, v in data.last_rollout.stats.items()})
+        all_zero = data.advantage.compares_episodes and not bool(batch.advantages.any())
+        self._zeros_in_a_row = self._zeros_in_a_row + 1 if all_zero else 0
+        if self._zeros_in_a_row == _TOO_MANY_ZEROS:
+            self._tell_once(
+                "zeros",
+                f"All advantages of {_TOO_MANY_ZEROS} updates in a row, up to update "
+                f"{rollout.update}, are zero, because the episodes of each group are worth the "
+                f"same to {type(data.advantage).__name__}: rewards teach nothing. Choose easier "
+                "tasks or a better policy, or raise data.group_size (told once; the metric "
+                "rollout/zero_spread_groups goes on counting)",
+            )
+        pl_module.log_dict({name: float(v) for name, v in rollout.stats.items()})
+
+    def _tell_once(self, what: str, message: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            rank_zero_warn(message)

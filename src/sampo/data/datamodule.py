@@ -7,15 +7,19 @@ It holds environments and an engine, and never the model: weights reach the engi
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sampo.advantages import AdvantageEstimator
+from lightning.pytorch.utilities import rank_zero_warn
+
+from sampo.advantages import AdvantageEstimator, RewardShaping
 from sampo.batch import RolloutBatch
 from sampo.data.collate import collate
-from sampo.data.group_rollout import GroupPlan, Rollout, roll_out, rollout_stats
+from sampo.data.group_rollout import GroupPlan, Judges, Rollout, roll_out
 from sampo.data.player import EpisodePlayer, chosen_format
 from sampo.data.playing_datamodule import PlayingDataModule
+from sampo.data.rollout_stats import rollout_stats, shaping_stats
 from sampo.data.settings import (
     ChatSettings,
     EvaluationSettings,
@@ -26,8 +30,8 @@ from sampo.data.settings import (
 from sampo.data.streams import TrainLoader, TrainStream
 from sampo.data.task_source import TaskSource
 from sampo.envs import PromptFormat, TextEnv
-from sampo.errors import ConfigError, EnvFailure
-from sampo.filtering import GroupFilter
+from sampo.errors import ConfigError
+from sampo.filtering import EpisodeFilter, GroupFilter, GroupSelector
 from sampo.rollout.conversation import ContextPolicy
 from sampo.rollout.engine import RolloutEngine, SamplingParams
 
@@ -40,8 +44,16 @@ class RolloutDataModule(PlayingDataModule):
         tokenizer: where the tokenizer is loaded from; linked to the policy.
         engine: writes the replies.
         context: what the policy sees of an episode, and so what a row is.
-        advantage: dial 3.
-        group_filter: dial 4.
+        advantage: dial 3. One that needs a greedy baseline (`ReMax`) costs one more episode per
+            task, played at temperature 0 and not trained on.
+        group_filter: dial 4: which groups are trained on; dropped ones are replaced by new tasks.
+        episode_filters: dial 4: episodes that any of these rejects leave their group before it is
+            judged or compared. They still count in success rates and costs.
+        group_selector: dial 4: after refilling, ranks the groups of the update against each other
+            and drops the lowest (`TopVariance`), so that fewer than `groups_per_update` are
+            trained on. Where it would drop all, all are kept.
+        shaping: penalties by the tokens of a reply, put on the groups that are trained on after
+            filtering (`OverlongPenalty`).
         sampling: of training episodes; the policy's own distribution, so no top-p or top-k.
         eval_sampling: of evaluation episodes.
         prompt_format: replaces the environment's own.
@@ -49,7 +61,8 @@ class RolloutDataModule(PlayingDataModule):
         group_size: episodes per task (n).
         updates_per_epoch: updates between two evaluations; an epoch has no other meaning.
         max_filter_rounds: most rounds of rolling out per update, the first one included.
-        filter_cold_start: number of first updates in which nothing is filtered.
+        filter_cold_start: number of first updates in which nothing is filtered: neither
+            `episode_filters` nor `group_filter` nor `group_selector` are asked.
         invalid_action_penalty: subtracted from the score and step return of an invalid turn.
         context_length: most tokens of a prompt and its reply.
         workers: where environments run.
@@ -66,6 +79,9 @@ class RolloutDataModule(PlayingDataModule):
         context: ContextPolicy,
         advantage: AdvantageEstimator,
         group_filter: GroupFilter,
+        episode_filters: Sequence[EpisodeFilter] = (),
+        group_selector: GroupSelector | None = None,
+        shaping: RewardShaping | None = None,
         sampling: SamplingParams = SamplingParams(),  # noqa: B008  frozen
         eval_sampling: SamplingParams = SamplingParams(temperature=0.7),  # noqa: B008  frozen
         prompt_format: PromptFormat | None = None,
@@ -104,7 +120,12 @@ class RolloutDataModule(PlayingDataModule):
         )
         super().__init__(player)
         self.advantage = advantage
-        self.group_filter = group_filter
+        self.shaping = shaping
+        self.judges = Judges(
+            episode_filters=episode_filters,
+            group_filter=group_filter,
+            group_selector=group_selector,
+        )
         self.sampling = sampling
         self.updates_per_epoch = updates_per_epoch
         self.plan = GroupPlan(
@@ -125,12 +146,20 @@ class RolloutDataModule(PlayingDataModule):
     def setup(self, stage: str) -> None:
         """Load the tokenizer and refuse training on a distribution that is not the policy's."""
         _ = self.renderer
+        if stage != "fit":
+            return
         params = self.sampling
-        if stage == "fit" and (params.temperature == 0 or params.top_p < 1 or params.top_k > 0):
+        if params.temperature == 0 or params.top_p < 1 or params.top_k > 0:
             raise ConfigError(
                 "data.sampling must be the policy's own distribution in training (temperature "
                 "above 0, top_p 1, top_k 0): replies from a truncated one would be trained on as "
                 "if the policy had written them. Truncate in data.eval_sampling instead."
+            )
+        if self.plan.group_size == 1 and self.advantage.compares_episodes:
+            rank_zero_warn(
+                "data.group_size is 1, so group-relative advantages are all zero: "
+                f"{type(self.advantage).__name__} has nothing to compare an episode with. Set it "
+                "to 2 or more, or data.advantage to one for single episodes, such as ReMax."
             )
 
     def train_dataloader(self) -> TrainLoader:
@@ -155,27 +184,36 @@ class RolloutDataModule(PlayingDataModule):
         started = time.perf_counter()
         if self._source is None:
             self._source = self.player.source("train")
-        agent = self.player.policy_agent(self.sampling)
+        collector, greedy = self.player.policy_collector(self.sampling), None
+        if self.advantage.needs_greedy:
+            greedy = self.player.policy_collector(replace(self.sampling, temperature=0.0))
         rollout = roll_out(
-            self.player.collector(agent, self.sampling),
+            collector,
             self._source,
-            self.group_filter,
+            self.judges,
             self.plan,
             update=self.update,
             next_task=self.next_task,
+            greedy=greedy,
         )
-        if not rollout.groups:
-            raise EnvFailure(
-                f"Every environment of update {self.update} failed; the last one said: "
-                f"{rollout.failed[-1].error}"
-            )
+        rollout = self._with_stats(rollout)
         batch = collate(
             [episode for group in rollout.groups for episode in group.episodes],
             [values for group in rollout.groups for values in self.advantage(group)],
             pad_id=self.player.pad_id,
         )
         seconds = {"time/rollout_s": time.perf_counter() - started}
-        self.last_rollout = replace(rollout, stats=rollout_stats(rollout) | seconds)
+        self.last_rollout = replace(rollout, stats={**rollout.stats, **seconds})
         self.update += 1
         self.next_task = rollout.next_task
         return batch
+
+    def _with_stats(self, rollout: Rollout) -> Rollout:
+        """Return the rollout with its metrics, and with shaped penalties where it is trained on."""
+        limit = self.sampling.max_new_tokens
+        stats = rollout_stats(rollout, max_new_tokens=limit)
+        groups = rollout.groups
+        if self.shaping is not None:
+            groups = tuple(self.shaping(group, max_new_tokens=limit) for group in groups)
+            stats |= shaping_stats(rollout.groups, groups)
+        return replace(rollout, groups=groups, stats=stats)

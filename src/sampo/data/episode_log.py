@@ -1,7 +1,7 @@
 """Episodes as JSON lines, to be read by people: one file per update or evaluation.
 
-Text by default; token ids and log-probabilities on request. Who writes when is the business of
-callbacks. `state_key` is not written: it is made for hashing, not for reading.
+Text always; tokens and their log-probabilities where the record has their texts. Who writes when is
+the business of callbacks. Reading needs no torch: the viewer does it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,16 @@ _TURN_FIELDS = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class TurnPieces:
+    """The tokens of a turn as text, one piece per token, special tokens included."""
+
+    prompt: tuple[str, ...]
+    """Of `prompt_ids`; not trained on."""
+    action: tuple[str, ...]
+    """Of `action_ids`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EpisodeRecord:
     """One episode and what became of it."""
 
@@ -46,18 +57,22 @@ class EpisodeRecord:
     """Whether it was trained on (evaluation: true)."""
     drop_reason: str | None = None
     """Why not: the filter's reason, or `failed`."""
+    filled: bool = False
+    """Whether the filter had dropped its group, which was trained on for want of a better one."""
+    advantages: tuple[float | None, ...] | None = None
+    """Per turn, before any stage that sees the whole batch; None for a turn without action tokens.
+    None for all: the episode was not trained on."""
+    pieces: tuple[TurnPieces, ...] | None = None
+    """Per turn. Given: token ids and sampling log-probabilities are written too."""
 
 
-def write_episodes(
-    path: str | Path, episodes: Iterable[EpisodeRecord | Episode], *, with_ids: bool = False
-) -> Path:
+def write_episodes(path: str | Path, episodes: Iterable[EpisodeRecord | Episode]) -> Path:
     """Write one JSON object per episode and line; the file appears when it is complete.
 
     Args:
         path: the file, replaced if it exists; its folder is made.
         episodes: may be a generator. An episode without a record counts as kept, at the update that
             its policy version names.
-        with_ids: whether to write token ids and sampling log-probabilities too.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +81,7 @@ def write_episodes(
         with partial.open("w", encoding="utf-8") as lines:
             for entry in episodes:
                 record = entry if isinstance(entry, EpisodeRecord) else _record(entry)
-                text = json.dumps(_to_json(record, with_ids), ensure_ascii=False)
+                text = json.dumps(_to_json(record), ensure_ascii=False)
                 lines.write(text + "\n")
         partial.replace(target)
     finally:
@@ -77,28 +92,50 @@ def write_episodes(
 def read_episodes(path: str | Path) -> list[EpisodeRecord]:
     """Read a file of `write_episodes` back.
 
-    Token ids are empty where they were not written; `state_key` is None.
+    Tokens are empty where they were not written; `state_key` is a hash of what it was.
 
     Raises:
         MissingDataError: there is no such file.
         ConfigError: a line is not one of ours; says which.
     """
+    return list(iter_episodes(path))
+
+
+def iter_episodes(path: str | Path) -> Iterator[EpisodeRecord]:
+    """Yield what `read_episodes` returns, so that the lines before a broken one can be had."""
     source = Path(path)
     if not source.is_file():
         raise MissingDataError(
             f"No episodes at {source.absolute()}. Runs write them to episodes/ in their folder; "
             "old updates are deleted, see `keep_updates` of `EpisodeWriter`."
         )
-    records: list[EpisodeRecord] = []
     with source.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                records.append(_from_json(json.loads(line)))
+                record = _from_json(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
                 raise ConfigError(
                     f"Line {number} of {source} is not an episode as sampo writes it: {error!r}."
                 ) from error
-    return records
+            yield record
+
+
+def state_hash(key: Hashable) -> str | None:
+    """Return a short name of a `state_key`: equal keys have equal names, in every process.
+
+    Of its `repr`, because `hash` differs from process to process; the members of sets are sorted.
+    """
+    if key is None:
+        return None
+    return blake2b(_ordered(key).encode(), digest_size=6).hexdigest()
+
+
+def _ordered(key: Hashable) -> str:
+    if isinstance(key, frozenset):
+        return f"{{{', '.join(sorted(map(_ordered, key)))}}}"
+    if isinstance(key, tuple):
+        return f"({', '.join(map(_ordered, key))})"
+    return repr(key)
 
 
 def _record(episode: Episode) -> EpisodeRecord:
@@ -106,14 +143,17 @@ def _record(episode: Episode) -> EpisodeRecord:
     return EpisodeRecord(episode=episode, update=max(episode.policy_version, 0))
 
 
-def _to_json(record: EpisodeRecord, with_ids: bool) -> dict[str, Any]:
+def _to_json(record: EpisodeRecord) -> dict[str, Any]:
     """Return a record as JSON values."""
     episode = record.episode
+    advantages = record.advantages
+    pieces = record.pieces or (None,) * len(episode.turns)
     return {
         "update": record.update,
         "group": record.group,
         "kept": record.kept,
         "drop_reason": record.drop_reason,
+        "filled": record.filled,
         "task": episode.task,
         "seed": episode.seed,
         "task_type": episode.task_type,
@@ -125,18 +165,21 @@ def _to_json(record: EpisodeRecord, with_ids: bool) -> dict[str, Any]:
         "action_tokens": episode.num_action_tokens,
         "error": episode.error,
         "metrics": {name: _number(value) for name, value in episode.metrics.items()},
-        "turns": [_turn_to_json(turn, with_ids) for turn in episode.turns],
+        "advantages": None if advantages is None else [_number(value) for value in advantages],
+        "turns": [_turn_to_json(*pair) for pair in zip(episode.turns, pieces, strict=True)],
     }
 
 
-def _turn_to_json(turn: Turn, with_ids: bool) -> dict[str, Any]:
+def _turn_to_json(turn: Turn, pieces: TurnPieces | None) -> dict[str, Any]:
     """Return a turn as JSON values."""
     values = vars(turn)
     row = {name: values[name] for name in _TURN_FIELDS}
     row["reward"] = _number(turn.reward)
+    row["state_key"] = state_hash(turn.state_key)
     row["finish_reason"] = turn.finish_reason.value
-    if with_ids:
+    if pieces is not None:
         row |= {name: list(values[name]) for name in _IDS}
+        row |= {"prompt_pieces": list(pieces.prompt), "action_pieces": list(pieces.action)}
     return row
 
 
@@ -152,12 +195,26 @@ def _from_json(row: Mapping[str, Any]) -> EpisodeRecord:
         metrics={name: _float(value) for name, value in row["metrics"].items()},
         turns=tuple(_turn_from_json(turn) for turn in row["turns"]),
     )
+    advantages = row.get("advantages")
     return EpisodeRecord(
         episode=episode,
         update=row["update"],
         group=row["group"],
         kept=row["kept"],
         drop_reason=row["drop_reason"],
+        filled=row.get("filled", False),
+        advantages=None if advantages is None else tuple(advantages),
+        pieces=_pieces(row["turns"]),
+    )
+
+
+def _pieces(turns: list[Mapping[str, Any]]) -> tuple[TurnPieces, ...] | None:
+    """Return the token texts of an episode; None where they were not written."""
+    if not any("action_pieces" in turn for turn in turns):
+        return None
+    return tuple(
+        TurnPieces(prompt=tuple(turn["prompt_pieces"]), action=tuple(turn["action_pieces"]))
+        for turn in turns
     )
 
 
@@ -166,18 +223,19 @@ def _turn_from_json(row: Mapping[str, Any]) -> Turn:
     admissible = row["admissible_actions"]
     return Turn(
         **{
-            **row,
+            **{name: row[name] for name in _TURN_FIELDS},
             "reward": _float(row["reward"]),
             "admissible_actions": None if admissible is None else tuple(admissible),
+            "state_key": row.get("state_key"),
             "finish_reason": FinishReason(row["finish_reason"]),
             **{name: tuple(row.get(name, ())) for name in _IDS},
         }
     )
 
 
-def _number(value: float) -> float | None:
-    """Return a number that JSON can express; None stands for NaN and infinities."""
-    return float(value) if math.isfinite(value) else None
+def _number(value: float | None) -> float | None:
+    """Return a number that JSON can express; None stands for NaN and infinities, too."""
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _float(value: float | None) -> float:

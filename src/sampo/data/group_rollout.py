@@ -1,19 +1,28 @@
-"""Groups for one update: roll out, filter, refill.
+"""Groups for one update: roll out, filter, refill, select.
 
-Dynamic filtering (dial 4): groups that the filter drops are replaced by groups of new tasks, for
-a bounded number of rounds; then the batch is completed from what was dropped, and if even that
-does not suffice the update goes on with fewer groups. Nothing is ever rolled out and not counted.
+Dial 4. Episodes that are rejected leave their group; groups that the filter drops are replaced by
+groups of new tasks, for a bounded number of rounds; then the batch is completed from what was
+dropped, and if even that does not suffice the update goes on with fewer groups. Last, what there is
+may be ranked and cut. Nothing is ever rolled out and not counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from sampo.data.group_play import PlayedGroup, play_groups
 from sampo.data.task_source import TaskSource
 from sampo.episode import Episode, EpisodeGroup
-from sampo.filtering import GroupFilter
+from sampo.errors import ConfigError, EnvFailure
+from sampo.filtering import (
+    EpisodeFilter,
+    GroupFilter,
+    GroupSelector,
+    KeepAll,
+    reject_episodes,
+)
 from sampo.rollout.collector import Collector, EpisodeRequest
 from sampo.rollout.seeds import derive_seed
 
@@ -27,11 +36,19 @@ class Rollout:
     groups: tuple[EpisodeGroup, ...]
     """What is trained on."""
     dropped: tuple[tuple[EpisodeGroup, str], ...] = ()
-    """What is not, each with the filter's reason."""
+    """What is not, each with the reason: the filter's or selector's, or `failed` (every
+    environment), `rejected` (every episode left) or `greedy_failed` (no baseline)."""
+    rejected: tuple[tuple[Episode, int, str], ...] = ()
+    """Episodes that an episode filter took out of their group: the episode, the group's number in
+    `all_groups`, the filter's reason."""
+    baselines: tuple[Episode, ...] = ()
+    """Greedy episodes, one per group where the estimator wants them. Never trained on, and in no
+    statistics but the costs."""
     failed: tuple[Episode, ...] = ()
-    """Episodes whose environment failed twice."""
+    """Episodes whose environment failed twice, greedy ones included."""
     num_filled: int = 0
-    """How many of `groups` the filter would have dropped, but nothing better was found."""
+    """How many of `groups`, the last ones, a filter or the selector would have dropped, but nothing
+    better was found."""
     num_rounds: int = 1
     num_retries: int = 0
     """Episodes that were played again because their environment failed."""
@@ -42,8 +59,19 @@ class Rollout:
 
     @property
     def all_groups(self) -> tuple[EpisodeGroup, ...]:
-        """Kept and dropped groups."""
+        """Kept and dropped groups, without their rejected episodes."""
         return (*self.groups, *(group for group, _ in self.dropped))
+
+    @property
+    def groups_as_played(self) -> tuple[EpisodeGroup, ...]:
+        """Kept and dropped groups, each with its rejected episodes at the end."""
+        members = [list(group.episodes) for group in self.all_groups]
+        for episode, number, _ in self.rejected:
+            members[number].append(episode)
+        return tuple(
+            replace(group, episodes=tuple(episodes))
+            for group, episodes in zip(self.all_groups, members, strict=True)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,66 +83,90 @@ class GroupPlan:
     max_rounds: int = 3
     """Most rounds of rolling out, the first one included. 1: the filter only counts."""
     cold_start: int = 0
-    """Number of first updates in which nothing is filtered."""
+    """Number of first updates in which nothing is filtered: no judge is asked."""
     seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judges:
+    """Who says what is trained on, in the order in which they are asked."""
+
+    episode_filters: Sequence[EpisodeFilter] = ()
+    group_filter: GroupFilter = field(default_factory=KeepAll)
+    group_selector: GroupSelector | None = None
 
 
 def roll_out(
     collector: Collector,
     source: TaskSource,
-    group_filter: GroupFilter,
+    judges: Judges,
     plan: GroupPlan,
     *,
     update: int,
     next_task: int,
+    greedy: Collector | None = None,
 ) -> Rollout:
     """Play the groups of one update.
 
     Args:
         collector: plays episodes.
         source: where tasks come from.
-        group_filter: judges groups.
+        judges: see `Judges`.
         plan: see `GroupPlan`.
         update: number of the update, from 0; seeds derive from it.
         next_task: the task source's counter.
+        greedy: plays one more episode per group, whose return every episode of the group then
+            carries in its metrics; None: the estimator needs none.
+
+    Raises:
+        EnvFailure: no group can be trained on, because environments failed.
+        ConfigError: no group can be trained on, because episodes were rejected.
     """
-    kept: list[EpisodeGroup] = []
-    dropped: list[tuple[EpisodeGroup, str]] = []
-    failed: list[Episode] = []
-    retries_before = collector.num_retries
+    if update < plan.cold_start:
+        judges = Judges()
+    kept: list[PlayedGroup] = []
+    dropped: list[PlayedGroup] = []
+    collectors = [collector] if greedy is None else [collector, greedy]
+    retries_before = sum(each.num_retries for each in collectors)
     rounds = 0
-    filtering = update >= plan.cold_start
     while len(kept) < plan.groups_per_update and rounds < plan.max_rounds:
         wanted = plan.groups_per_update - len(kept)
         tasks = [source.task(next_task + i) for i in range(wanted)]
-        groups = _play_groups(collector, tasks, plan, update=update, first_task=next_task)
+        requests = _requests(tasks, plan, update=update, first_task=next_task)
         next_task += wanted
         rounds += 1
-        for group, failures in groups:
-            failed.extend(failures)
-            verdict = group_filter(group)
-            if group.episodes and (verdict.keep or not filtering):
-                kept.append(group)
-            else:
-                dropped.append((group, verdict.reason if group.episodes else "failed"))
-    num_filled = _fill(kept, dropped, plan.groups_per_update)
-    return Rollout(
+        for played in play_groups(collector, requests, plan.group_size, greedy):
+            _judge(played, judges)
+            (kept if played.verdict.keep else dropped).append(played)
+    _fill(kept, dropped, plan.groups_per_update)
+    _select(kept, dropped, judges.group_selector)
+    every = [*kept, *dropped]
+    rollout = Rollout(
         update=update,
-        groups=tuple(kept),
-        dropped=tuple(dropped),
-        failed=tuple(failed),
-        num_filled=num_filled,
+        groups=tuple(played.group for played in kept),
+        dropped=tuple((played.group, played.verdict.reason) for played in dropped),
+        rejected=tuple(
+            (episode, number, reason)
+            for number, played in enumerate(every)
+            for episode, reason in played.rejected
+        ),
+        baselines=tuple(p.baseline for p in every if p.baseline is not None),
+        failed=tuple(episode for played in every for episode in played.failures),
+        num_filled=sum(not played.verdict.keep for played in kept),
         num_rounds=rounds,
-        num_retries=collector.num_retries - retries_before,
+        num_retries=sum(each.num_retries for each in collectors) - retries_before,
         next_task=next_task,
     )
+    if not kept:
+        raise _nothing_left(rollout)
+    return rollout
 
 
-def _play_groups(
-    collector: Collector, tasks: Sequence[str], plan: GroupPlan, *, update: int, first_task: int
-) -> list[tuple[EpisodeGroup, list[Episode]]]:
-    """Play one group per task; return each with its failed episodes taken out."""
-    requests = [
+def _requests(
+    tasks: Sequence[str], plan: GroupPlan, *, update: int, first_task: int
+) -> list[EpisodeRequest]:
+    """Return the episodes of one group per task, group by group."""
+    return [
         EpisodeRequest(
             task=task,
             env_seed=derive_seed(plan.seed, "env", task),
@@ -123,62 +175,56 @@ def _play_groups(
         for number, task in enumerate(tasks)
         for member in range(plan.group_size)
     ]
-    episodes = collector.run(requests)
-    groups: list[tuple[EpisodeGroup, list[Episode]]] = []
-    for start in range(0, len(episodes), plan.group_size):
-        members = episodes[start : start + plan.group_size]
-        failures = [episode for episode in members if episode.failed]
-        group = EpisodeGroup(
-            task=members[0].task,
-            seed=members[0].seed,
-            episodes=tuple(episode for episode in members if not episode.failed),
-            num_failed=len(failures),
-        )
-        groups.append((group, failures))
-    return groups
 
 
-def _fill(kept: list[EpisodeGroup], dropped: list[tuple[EpisodeGroup, str]], wanted: int) -> int:
+def _judge(played: PlayedGroup, judges: Judges) -> None:
+    """Take out rejected episodes, then ask whether the rest is kept."""
+    if not played.usable:
+        return
+    played.group, played.rejected = reject_episodes(played.group, judges.episode_filters)
+    if played.group.episodes:
+        played.verdict = judges.group_filter(played.group)
+    else:
+        played.spoil("rejected")
+
+
+def _fill(kept: list[PlayedGroup], dropped: list[PlayedGroup], wanted: int) -> None:
     """Move dropped groups back, oldest first, until there are as many as wanted."""
-    usable = [entry for entry in dropped if entry[0].episodes][: max(wanted - len(kept), 0)]
-    for entry in usable:
-        dropped.remove(entry)
-        kept.append(entry[0])
-    return len(usable)
+    for played in [played for played in dropped if played.usable][: max(wanted - len(kept), 0)]:
+        dropped.remove(played)
+        kept.append(played)
 
 
-def rollout_stats(rollout: Rollout) -> dict[str, float]:
-    """Return the metrics of a rollout, over all groups that were rolled out, kept or not."""
-    groups = rollout.all_groups
-    episodes = [episode for group in groups for episode in group.episodes]
-    turns = [turn for episode in episodes for turn in episode.turns]
-    trained = sum(e.num_action_tokens for group in rollout.groups for e in group.episodes)
-    written = sum(episode.num_action_tokens for episode in episodes)
-    stats: dict[str, float] = {
-        "rollout/success_rate": _mean([episode.success for episode in episodes]),
-        "rollout/reward": _mean([episode.reward for episode in episodes]),
-        "rollout/score": _mean([episode.score for episode in episodes]),
-        "rollout/turns": _mean([len(episode.turns) for episode in episodes]),
-        "rollout/valid_action_rate": _mean([turn.action_valid for turn in turns]),
-        "rollout/valid_format_rate": _mean([turn.format_valid for turn in turns]),
-        "rollout/reply_tokens": _mean([len(turn.action_ids) for turn in turns]),
-        "rollout/episodes": len(episodes),
-        "rollout/action_tokens": written,
-        "rollout/prompt_tokens": sum(len(turn.prompt_ids) for turn in turns),
-        "rollout/action_tokens_not_trained": written - trained,
-        "rollout/kept_group_fraction": (len(rollout.groups) - rollout.num_filled)
-        / max(len(groups), 1),
-        "rollout/filled_groups": rollout.num_filled,
-        "rollout/rounds": rollout.num_rounds,
-        "rollout/failed_episodes": len(rollout.failed),
-        "rollout/retried_episodes": rollout.num_retries,
-    }
-    reasons = Counter(reason for _, reason in rollout.dropped)
-    stats |= {f"rollout/dropped_{reason}": number for reason, number in reasons.items()}
-    ends = Counter(episode.stop_reason.value for episode in episodes)
-    stats |= {f"rollout/stop_{reason}": number / len(episodes) for reason, number in ends.items()}
-    return stats
+def _select(
+    kept: list[PlayedGroup], dropped: list[PlayedGroup], selector: GroupSelector | None
+) -> None:
+    """Drop what the selector is against, unless nothing would be left."""
+    if selector is None or not kept:
+        return
+    verdicts = selector([played.group for played in kept])
+    judged = list(zip(kept, verdicts, strict=True))
+    nothing_left = not any(verdict.keep for verdict in verdicts)
+    for played, verdict in judged:
+        if not verdict.keep:
+            played.verdict = verdict
+            if not nothing_left:
+                kept.remove(played)
+                dropped.append(played)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
+def _nothing_left(rollout: Rollout) -> EnvFailure | ConfigError:
+    """Return the error of an update without a group to train on."""
+    last = rollout.failed[-1].error if rollout.failed else "a return that is not finite"
+    if not rollout.rejected:
+        return EnvFailure(
+            f"An environment failed in every group of update {rollout.update}; the last one said: "
+            f"{last}"
+        )
+    dropped = Counter(reason for _, reason in rollout.dropped)
+    counts = ", ".join(f"{number} {reason}" for reason, number in sorted(dropped.items()))
+    rejected = ", ".join(sorted({reason for _, _, reason in rollout.rejected}))
+    return ConfigError(
+        f"No group of update {rollout.update} can be trained on ({counts}); data.episode_filters "
+        f"rejected {len(rollout.rejected)} episodes ({rejected}). Loosen them, or raise "
+        "data.filter_cold_start, the number of first updates in which they are not asked."
+    )

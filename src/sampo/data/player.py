@@ -86,6 +86,10 @@ class EpisodePlayer:
         pool = self._pool(with_expert=agent.needs_expert)
         return Collector(pool, agent, settings, max_concurrent=self.workers.max_concurrent)
 
+    def policy_collector(self, params: SamplingParams) -> Collector:
+        """Return the loop over the environments with the policy as agent."""
+        return self.collector(self.policy_agent(params), params)
+
     def policy_agent(self, params: SamplingParams) -> EngineAgent:
         """Return the policy as the writer of replies."""
         sessions = isinstance(self.context, TranscriptContext)
@@ -127,8 +131,7 @@ class EpisodePlayer:
             )
             for number in numbers
         ]
-        params = self.eval_sampling
-        return self.collector(self.policy_agent(params), params).run(requests)
+        return self.policy_collector(self.eval_sampling).run(requests)
 
     def _pool(self, *, with_expert: bool) -> EnvPool:
         if with_expert not in self._pools:
