@@ -9,12 +9,11 @@ import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jsonargparse import ActionConfigFile, Namespace  # pyright: ignore[reportPrivateImportUsage]
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from transformers.utils.logging import disable_progress_bar
 
-from sampo.cli_errors import PlainErrorParser
+from sampo.cli_configs import ConfigParser, NamedConfigFile
 from sampo.cloning import CloningModule
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
@@ -22,23 +21,14 @@ from sampo.errors import SampoError
 from sampo.module import SampoModule
 from sampo.resources import find_config
 from sampo.trainer import SampoTrainer
+from sampo.view.command import main as view
 
 _LIGHTNING_ARGS = {"model", "train_dataloaders", "val_dataloaders", "dataloaders", "datamodule"}
 _BASES = {"clone": "base_clone"}
 
 
-class NamedConfigFile(ActionConfigFile):
-    """`--config` by path, or by the name of a config that ships with sampo."""
-
-    def __call__(
-        self, parser: Any, cfg: Namespace, values: Any, option_string: str | None = None
-    ) -> None:
-        """Resolve the name and apply the file."""
-        super().__call__(parser, cfg, str(find_config(values)), option_string)
-
-
 class SampoCLI(LightningCLI):
-    """`sampo fit | validate | evaluate | collect | clone | export`."""
+    """`sampo fit | doctor | validate | evaluate | collect | clone | export`."""
 
     def __init__(self, args: list[str] | None = None) -> None:
         bases = {
@@ -52,19 +42,19 @@ class SampoCLI(LightningCLI):
             save_config_kwargs={"overwrite": True},
             seed_everything_default=0,
             auto_configure_optimizers=False,
-            parser_kwargs=bases,
+            parser_kwargs={**bases, "epilog": "A page about a run: sampo view --help"},
             args=args,
         )
 
     @staticmethod
     def subcommands() -> dict[str, set[str]]:
         """Return the subcommands and the arguments that are not options."""
-        names = ("fit", "validate", "evaluate", "collect", "clone", "export")
+        names = ("fit", "doctor", "validate", "evaluate", "collect", "clone", "explain", "export")
         return dict.fromkeys(names, _LIGHTNING_ARGS)
 
     def init_parser(self, **kwargs: Any) -> LightningArgumentParser:
         """Return a parser that knows `--config NAME` and answers mistakes in one sentence."""
-        parser = PlainErrorParser(allow_abbrev=False, **kwargs)
+        parser = ConfigParser(allow_abbrev=False, **kwargs)
         parser.add_argument(
             "-c",
             "--config",
@@ -74,10 +64,11 @@ class SampoCLI(LightningCLI):
         return parser
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Link what must agree: tokenizer with policy, scoring with sampling temperature."""
+        """Link what must agree: tokenizer with policy, training with how was sampled."""
         parser.link_arguments("model.policy", "data.tokenizer")
         if self._model_class is SampoModule:
-            parser.link_arguments("data.sampling.temperature", "model.temperature")
+            for name in ("temperature", "max_new_tokens"):
+                parser.link_arguments(f"data.sampling.{name}", f"model.{name}")
 
     def _prepare_subcommand_parser(
         self, klass: type, subcommand: str, **kwargs: Any
@@ -101,6 +92,10 @@ class SampoCLI(LightningCLI):
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line. Returns None, because a console script exits with what it returns."""
+    given = sys.argv[1:] if args is None else args
+    if given[:1] == ["view"]:
+        view(given[1:])  # needs no config
+        return
     _quieten()
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # environments of one's own lie in the current folder
@@ -110,6 +105,13 @@ def main(args: list[str] | None = None) -> None:
         _fail(" ".join(str(error).split()))
     except UnicodeDecodeError:
         _fail("A config is no text file: it is not UTF-8.")
+    except ValueError as error:  # the parser's own, around ours, where a setting may be null
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, SampoError):
+            cause = cause.__cause__
+        if cause is None:
+            raise
+        _fail(" ".join(str(cause).split()))
     except OSError as error:
         if error.filename is None:
             raise

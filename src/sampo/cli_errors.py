@@ -17,6 +17,7 @@ _UNKNOWN_IN_GROUP = re.compile(r"Group '([\w.]+)' does not accept option '([\w.]
 _UNKNOWN_SETTING = re.compile(r"(?:Option|[Kk]ey) '([\w.]+)' is not (?:accepted|expected)")
 _BAD_VALUE = re.compile(r'(?:Parser )?[Kk]ey "([\w.]+)": (.*)')
 _CLASS = re.compile(r"(?:dot import path string: |given class_path ')([\w.]+)")
+_ABSTRACT = re.compile(r"instantiatable class, but ([\w.]+) is abstract")
 _BROKEN = re.compile(r"given class_path '([\w.]+)': (.*)")
 _LITERAL = re.compile(r"Literal\[(.*?)\]\. Got value: (.*)")
 _TYPE = re.compile(r"Expected an? (?:<class '([\w.]+)'>|(\S+))\. Got value: (.*)")
@@ -62,6 +63,10 @@ def _explain_value(text: str) -> str:
         top = match[1].split(".")[0]
         if f"No module named '{top}" not in match[2]:
             return f"{match[1]} cannot be imported: {match[2]}"
+    if match := _ABSTRACT.search(text):
+        name = match[1].rsplit(".", 1)[-1]
+        choices = sorted({cls.__name__ for cls in _classes() if _is_a(cls, name)})
+        return f"{name} is abstract; choose one of its classes first: {', '.join(choices)}."
     if match := _CLASS.search(text):
         name = match[1].rsplit(".", 1)[-1]
         hint = did_you_mean(name, [cls.__name__ for cls in _classes()])
@@ -83,6 +88,11 @@ def _classes() -> list[type]:
         for _, member in inspect.getmembers(module, inspect.isclass)
         if member.__module__.startswith("sampo") and not issubclass(member, BaseException)
     ]
+
+
+def _is_a(cls: type, base: str) -> bool:
+    """Return whether a class can be made and is a kind of the one of that name."""
+    return not inspect.isabstract(cls) and base in {parent.__name__ for parent in cls.__mro__}
 
 
 def _parameter_names() -> set[str]:
