@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal
 
 import lightning as L
 from rich.console import Console
-from rich.progress import Progress
 
-from sampo.callbacks.episode_keeper import EpisodeKeeper
-from sampo.callbacks.run_folder import run_folder, runs_folder
+from sampo.callbacks.run_folder import runs_folder
 from sampo.checkpoint import export_policy, latest_checkpoint, load_checkpoint
-from sampo.data.collect import CollectionPlan, collect_demonstrations
+from sampo.commands.collect import collect, load_policy, writable_file
+from sampo.commands.evaluate import evaluate
+from sampo.commands.explain import explain
+from sampo.data.collect import CollectionPlan
 from sampo.data.datamodule import RolloutDataModule
-from sampo.data.demonstrations import write_demonstrations
-from sampo.data.episode_log import write_episodes
+from sampo.doctor.examination import examine
+from sampo.doctor.inputs import DoctorInputs
 from sampo.errors import ConfigError
-from sampo.evaluation import EvaluationSetup, evaluate_episodes
 from sampo.module import SampoModule
 
 
 class SampoTrainer(L.Trainer):
-    """A Trainer that can also clone, collect, evaluate and export.
-
-    Args:
-        **options: those of Lightning's Trainer.
+    """A Trainer that can also clone, check, collect, evaluate, explain and export.
 
     Raises:
         ConfigError: more than one device was asked for, before any process is launched.
@@ -108,26 +103,15 @@ class SampoTrainer(L.Trainer):
             output: JSON file of the report; default `evaluation_SPLIT.json` in the run folder.
             weights_only: load checkpoints without executing anything in them.
         """
-        path = self._resolve(ckpt_path)
-        file = Path(output) if output else run_folder(self) / f"evaluation_{split}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()  # a place that cannot be written is found before the episodes are played
-        keeper = EpisodeKeeper()
-        self.callbacks.append(keeper)  # pyright: ignore[reportAttributeAccessIssue]
-        run = super().validate if split == "val" else self.test
-        run(model, datamodule=datamodule, ckpt_path=path, verbose=False, weights_only=weights_only)
-        setup = EvaluationSetup(
+        evaluate(
+            self,
+            model,
+            datamodule,
+            checkpoint=self._resolve(ckpt_path),
             split=split,
-            seed=datamodule.player.evaluation.seed,
-            sampling=asdict(datamodule.player.eval_sampling),
-            checkpoint=path or str(model.hparams["policy"]),
-            config=str(run_folder(self) / "config.yaml"),
+            output=output,
+            weights_only=weights_only,
         )
-        report = evaluate_episodes(keeper.episodes, setup)
-        file.write_text(report.to_json() + "\n")
-        kept = run_folder(self) / f"evaluation_{split}_episodes.jsonl"
-        write_episodes(kept, keeper.episodes)
-        Console().print(report.table(), f"Report: {file}\nEpisodes: {kept}", soft_wrap=True)
 
     def collect(
         self,
@@ -166,26 +150,54 @@ class SampoTrainer(L.Trainer):
             only_successes=only_successes,
             min_reward=min_reward,
         )
-        target = Path(output)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.is_dir():
-            raise ConfigError(f"--output {output} is a folder; name the Parquet file to write.")
+        target = writable_file(output)
         if source == "policy":
-            self._load_policy(model, datamodule, self._resolve(ckpt_path))
-        with Progress() as bar:
-            task = bar.add_task("collecting", total=episodes)
+            checkpoint = self._resolve(ckpt_path)
+            load_policy(model, datamodule, checkpoint, self.strategy.root_device)
+        collect(datamodule, plan, target)
 
-            def progress(played: int, accepted: int) -> None:
-                bar.update(task, completed=played, description=f"collecting, {accepted} kept")
+    def doctor(
+        self,
+        model: SampoModule,
+        datamodule: RolloutDataModule,
+        ckpt_path: str | None = None,
+        weights_only: bool = True,
+    ) -> None:
+        """Check everything that can be checked before a run; exits with 1 if anything is wrong.
 
-            summary = write_demonstrations(
-                output,
-                collect_demonstrations(datamodule, plan, progress),
-                policy=plan.policy_name,
-                metadata={"env": type(datamodule.player.env).__qualname__, "split": split},
+        Args:
+            model: the module.
+            datamodule: the data.
+            ckpt_path: checkpoint whose weights are checked; without it, those of `model.policy`.
+            weights_only: always; here so that the config of a fit can be used.
+        """
+        examine(
+            DoctorInputs(
+                module=model,
+                data=datamodule,
+                runs=runs_folder(self),
+                device=self.strategy.root_device,
+                ckpt_path=self._resolve(ckpt_path),
+                precision=self.precision_plugin,
             )
-        datamodule.teardown("collect")
-        Console().print(summary.table(), f"Demonstrations: {output}", soft_wrap=True)
+        )
+
+    def explain(
+        self,
+        model: SampoModule,
+        datamodule: RolloutDataModule,
+        ckpt_path: str | None = None,
+        weights_only: bool = True,
+    ) -> None:
+        """Say what a config optimises, what an update costs and what is unwise, and run nothing.
+
+        Args:
+            model: the module.
+            datamodule: the data.
+            ckpt_path: not used; here so that the config of a fit can be used.
+            weights_only: not used; likewise.
+        """
+        explain(self, model, datamodule)
 
     def clone(
         self,
@@ -225,18 +237,6 @@ class SampoTrainer(L.Trainer):
         if path is None:
             raise ConfigError("export needs --ckpt_path.")
         Console().print(f"Hugging Face folder: {export_policy(path, output)}", soft_wrap=True)
-
-    def _load_policy(
-        self, model: SampoModule, datamodule: RolloutDataModule, path: str | None
-    ) -> None:
-        """Give the engine a policy outside of any loop."""
-        model.configure_model()
-        assert model.policy is not None
-        if path is not None:
-            model.load_state_dict(load_checkpoint(path)["state_dict"], strict=False)
-        model.policy.to(self.strategy.root_device)
-        datamodule.setup("collect")
-        datamodule.engine.sync_weights(model.policy, model.update_step)
 
     def _resolve(self, ckpt_path: str | None) -> str | None:
         """Return the checkpoint that an option names; `last` is the newest of this run's name."""
