@@ -48,6 +48,10 @@ class NonFiniteError(SampoError, ArithmeticError):
     """Too many updates in a row had a non-finite loss or gradient."""
 
 
+class DoctorError(SampoError, RuntimeError):
+    """`sampo doctor` found something that would spoil the run."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `" Did you mean 'x'?"` for the nearest known name, or an empty string.
 
