@@ -2,6 +2,7 @@
 # make test         install the test extra and run the default test suite
 # make check        formatting, lint, types, import contracts, then the tests
 # make venv         install only
+# make browser      install Chromium with apt, for the tests of the page of `sampo view`
 # make clean        remove .venv, build output and caches (runs/ is kept)
 #
 # Settings:
@@ -18,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # 3.11 first: it is the version that the figures in the README were measured with.
 PYTHONS := $(or $(PYTHON),python3.11 python3.12 python3.13 python3.14 python3 python)
 
-.PHONY: help quickstart test check lint venv clean
+.PHONY: help quickstart test check lint venv browser clean
 .NOTPARALLEL:
 
 help:
@@ -41,6 +42,11 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 venv: $(VENV)/.installed
+
+# A system package; there is none on the Python index.
+browser:
+	@command -v chromium && command -v chromedriver || { apt-get -q update && \
+	    apt-get -q -y --no-install-recommends install chromium chromium-driver; }
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -62,7 +62,7 @@ def test_the_wheel_holds_both_packages_and_the_configs_and_nothing_else(unpacked
 def test_its_metadata_names_command_licence_and_the_bad_releases(unpacked: Path) -> None:
     (info,) = unpacked.glob("*.dist-info")
     metadata = (info / "METADATA").read_text()
-    assert "sampo = sampo.cli:main" in (info / "entry_points.txt").read_text()
+    assert "sampo = sampo.__main__:main" in (info / "entry_points.txt").read_text()
     assert "License-Expression: Apache-2.0" in metadata
     assert (info / "licenses" / "LICENSE").is_file()
     (lightning,) = [line for line in metadata.splitlines() if "Requires-Dist: lightning" in line]

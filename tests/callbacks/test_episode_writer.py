@@ -4,10 +4,14 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+import torch
 
-from sampo.callbacks.episode_writer import EpisodeWriter
-from sampo.data.episode_log import read_episodes
+from sampo.batch import RolloutBatch
+from sampo.callbacks.episode_writer import EpisodeWriter, turn_advantages
+from sampo.data.episode_log import read_episodes, state_hash
+from sampo.data.token_file import read_tokens, token_path
 from sampo.errors import ConfigError
+from training import make_data, make_module, make_trainer
 
 from .conftest import Bystander
 
@@ -67,20 +71,85 @@ def test_the_size_of_a_file_is_bounded(fit, run_path):
     assert counts == {3: 4}
 
 
-def test_text_by_default(fit, run_path):
-    fit([EpisodeWriter()], max_epochs=1)
+def test_text_alone_on_request(fit, run_path):
+    fit([EpisodeWriter(with_ids=False)], max_epochs=1)
     (record, *_) = read_episodes(run_path / "episodes" / "update_000000.jsonl")
     assert record.episode.turns[0].reply.startswith("<action>")
     assert record.episode.turns[0].action_ids == ()
+    assert record.pieces is None
 
 
-def test_ids_on_request(fit, run_path, data):
-    fit([EpisodeWriter(with_ids=True)], max_epochs=1)
-    (record, *_) = read_episodes(run_path / "episodes" / "update_000001.jsonl")
-    assert record.episode.turns[0].prompt_ids
-    assert record.episode.turns[0] == replace(
-        data.last_rollout.all_groups[0].episodes[0].turns[0], state_key=None
+def test_the_tokens_of_the_first_groups_and_their_texts(fit, run_path, data):
+    fit([EpisodeWriter(token_groups=1)], max_epochs=1)
+    records = read_episodes(run_path / "episodes" / "update_000001.jsonl")
+    assert [r.pieces is not None for r in records] == [r.group == 0 for r in records]
+    played = data.last_rollout.all_groups[0].episodes[0].turns[0]
+    (first, *_) = records
+    assert first.episode.turns[0] == replace(played, state_key=state_hash(played.state_key))
+    assert len(first.pieces[0].prompt) == len(played.prompt_ids)
+    assert "".join(first.pieces[0].action).startswith(played.reply)
+
+
+def test_some_updates_only(fit, run_path):
+    fit([EpisodeWriter(every_n_updates=3)])
+    assert [name for name in names(run_path) if name.startswith("update")] == [
+        "update_000000.jsonl",
+        "update_000003.jsonl",
+    ]
+
+
+def test_advantages_are_those_of_the_rollout(fit, run_path, data):
+    fit([EpisodeWriter()], max_epochs=1)
+    records = read_episodes(run_path / "episodes" / "update_000001.jsonl")
+    expected = [tuple(v) for group in data.last_rollout.groups for v in data.advantage(group)]
+    trained = [record.advantages for record in records if record.kept]
+    assert trained == [pytest.approx(values) for values in expected]
+    assert {record.advantages for record in records if not record.kept} <= {None}
+
+
+def test_a_turn_without_action_tokens_has_no_advantage():
+    batch = RolloutBatch(
+        token_ids=torch.tensor([[7, 7, 7], [7, 7, 7]]),
+        lengths=torch.tensor([3, 3]),
+        action_mask=torch.tensor([[False, True, True], [False, False, True]]),
+        turn_ids=torch.tensor([[-1, 0, 0], [-1, -1, 2]]),
+        episode_ids=torch.tensor([[-1, 0, 0], [-1, -1, 1]]),
+        advantages=torch.tensor([[0.0, 0.5, 0.5], [0.0, 0.0, -2.0]]),
+        sampling_logprobs=torch.zeros(2, 3),
+        policy_version=0,
     )
+    assert turn_advantages(batch) == [0.5, None, -2.0]
+
+
+def test_what_the_update_did_to_each_token(policy_folder, tmp_path):
+    trainer = make_trainer(tmp_path, epochs=1, callbacks=[EpisodeWriter(keep_updates=2)])
+    module, data = make_module(policy_folder), make_data(policy_folder)
+    trainer.fit(module, datamodule=data)
+    files = sorted((tmp_path / "version_0" / "episodes").glob("update_*"))
+    assert [path.name for path in files] == [
+        "update_000001.jsonl",
+        "update_000001.tokens.safetensors",
+        "update_000002.jsonl",
+        "update_000002.tokens.safetensors",
+    ]
+    table = read_tokens(files[3])
+    turns = [t for r in read_episodes(files[2]) if r.kept for t in r.episode.turns]
+    assert {n: s.stop - s.start for n, s in table.spans.items()} == {
+        n: len(turn.action_ids) for n, turn in enumerate(turns) if turn.action_ids
+    }
+    # The engine sampled from the very weights that the trainer scored again.
+    sampled = [value for turn in turns for value in turn.sampling_logprobs]
+    assert table.columns["old_logprobs"].tolist() == pytest.approx(sampled, abs=1e-4)
+    assert not (table.columns["log_ratio"] == 0).all()
+
+
+def test_tokens_of_the_first_groups_only(policy_folder, tmp_path):
+    callback = EpisodeWriter(keep_updates=1, token_groups=1)
+    trainer = make_trainer(tmp_path, epochs=1, callbacks=[callback])
+    trainer.fit(make_module(policy_folder), datamodule=make_data(policy_folder))
+    (path,) = (tmp_path / "version_0" / "episodes").glob("update_*.jsonl")
+    first = [r for r in read_episodes(path) if r.group == 0 and r.kept]
+    assert len(read_tokens(token_path(path)).spans) == sum(len(r.episode.turns) for r in first)
 
 
 def test_the_rollout_of_an_update_that_crashes_is_there(fit, run_path):
@@ -101,3 +170,7 @@ def test_limits_are_positive():
         EpisodeWriter(keep_updates=0)
     with pytest.raises(ConfigError, match=r"EpisodeWriter\.max_episodes_per_update must be"):
         EpisodeWriter(max_episodes_per_update=0)
+    with pytest.raises(ConfigError, match=r"EpisodeWriter\.token_groups must be .* with_ids"):
+        EpisodeWriter(token_groups=0)
+    with pytest.raises(ConfigError, match=r"EpisodeWriter\.every_n_updates must be at least 1"):
+        EpisodeWriter(every_n_updates=0)

@@ -64,6 +64,7 @@ def test_commands_name_what_is_there(tmp_path):
     assert [line.split()[0] for line in lines[:4]] == ["checkpoint", "config", "curves", "Next:"]
     use = f"--config {folder}/config.yaml --ckpt_path {folder}/checkpoints/last.ckpt"
     assert lines[4:] == [
+        f"  sampo view {folder}",
         f"  tensorboard --logdir {folder.parent}",
         f"  sampo evaluate {use}",
         f"  sampo export {use} --output {folder}/exported",

@@ -2,56 +2,81 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import lightning as L
+import torch
 
+from sampo.batch import RolloutBatch
 from sampo.callbacks.run_folder import run_folder
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
-from sampo.data.episode_log import EpisodeRecord, write_episodes
+from sampo.data.episode_log import EpisodeRecord, TurnPieces, write_episodes
 from sampo.data.group_rollout import Rollout
+from sampo.data.playing_datamodule import PlayingDataModule
+from sampo.data.rollout_records import rollout_records
+from sampo.data.token_file import token_path, write_tokens
+from sampo.data.token_pieces import TokenPieces
 from sampo.episode import Episode
 from sampo.errors import ConfigError
+from sampo.module import SampoModule
 
 
 class EpisodeWriter(L.Callback):
     """Writes `episodes/update_000012.jsonl` per update, `validation_000012.jsonl` per evaluation.
 
     An update's file is written before the update, so that the episodes behind a crash are there to
-    be read. It holds kept groups, then dropped ones with the filter's reason, then failed
-    episodes. Behaviour cloning has evaluations only. `sampo.data.episode_log.read_episodes` reads
-    the files back. With several ranks each writes its own episodes, to files that end in
-    `.rankN.jsonl`.
+    be read. It holds the groups that were trained on, then dropped ones with the reason, then
+    greedy baselines, then failed episodes; episodes that left their group stand at its end. After
+    the update `update_000012.tokens.safetensors` joins it: what the loss did to each token of the
+    groups whose tokens are written. Behaviour cloning has evaluations only.
+    `sampo.data.episode_log.read_episodes` reads the episodes back, `sampo view` shows it all. With
+    several ranks each writes its own episodes, to files that end in `.rankN.jsonl`.
 
     Args:
         keep_updates: number of newest files of either kind that are kept; null keeps all.
         max_episodes_per_update: most episodes of one file, in the order above; null writes all.
-        with_ids: whether to write token ids and log-probabilities too (about five times larger).
+        every_n_updates: writes the updates whose number (from 0) this divides; evaluations always.
+        with_ids: whether to write token ids, their texts and log-probabilities, too.
+        token_groups: number of first groups of an update, or of first episodes of an evaluation,
+            whose tokens are written; null: of all.
     """
 
     def __init__(
         self,
         keep_updates: int | None = 50,
         max_episodes_per_update: int | None = 1024,
-        with_ids: bool = False,
+        every_n_updates: int = 1,
+        with_ids: bool = True,
+        token_groups: int | None = 8,
     ) -> None:
         limits = {
             "keep_updates": keep_updates,
             "max_episodes_per_update": max_episodes_per_update,
+            "token_groups": token_groups,
         }
         for name, value in limits.items():
             if value is not None and value < 1:
                 raise ConfigError(
                     f"EpisodeWriter.{name} must be at least 1, or null for no limit, got {value}. "
-                    "To write no episodes leave the callback out."
+                    "To write no episodes leave the callback out, to write no tokens set with_ids "
+                    "to false."
                 )
+        if every_n_updates < 1:
+            raise ConfigError(
+                f"EpisodeWriter.every_n_updates must be at least 1, got {every_n_updates}."
+            )
         self.keep_updates = keep_updates
         self.max_episodes_per_update = max_episodes_per_update
+        self.every_n_updates = every_n_updates
         self.with_ids = with_ids
+        self.token_groups = token_groups
+        self._pieces: TokenPieces | None = None
         self._evaluated: list[Episode] = []
 
     def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
@@ -65,9 +90,32 @@ class EpisodeWriter(L.Callback):
         data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         if not isinstance(data, RolloutDataModule):
             return
-        rollout = data.last_rollout
-        assert rollout is not None, "a training batch without a rollout"
-        self._write(trainer, "update", rollout.update, _records(rollout))
+        rollout = _rollout(data)
+        if rollout.update % self.every_n_updates == 0:
+            records = rollout_records(rollout, turn_advantages(batch))
+            self._write(trainer, "update", rollout.update, records)
+
+    def on_train_batch_end(
+        self,
+        trainer: L.Trainer,
+        pl_module: L.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        """Write what the update did to the tokens."""
+        if not self.with_ids or not isinstance(pl_module, SampoModule):
+            return
+        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
+        assert isinstance(data, RolloutDataModule)
+        rollout = _rollout(data)
+        if rollout.update % self.every_n_updates == 0:
+            assert pl_module.last_update is not None, "an update without a log"
+            groups = rollout.groups[: self.token_groups]
+            episodes = [episode for group in groups for episode in group.episodes]
+            num_turns = sum(len(e.turns) for e in episodes[: self.max_episodes_per_update])
+            path = token_path(self._file(trainer, "update", rollout.update))
+            write_tokens(path, pl_module.last_update.last_pass(), num_turns=num_turns)
 
     def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Start a new evaluation."""
@@ -101,17 +149,61 @@ class EpisodeWriter(L.Callback):
         self._write(trainer, "validation", update, records)
         self._evaluated = []
 
+    def _with_pieces(
+        self, trainer: L.Trainer, records: Iterator[EpisodeRecord]
+    ) -> Iterator[EpisodeRecord]:
+        """Add the texts of tokens to the episodes of the first groups."""
+        groups = self.token_groups
+        if self._pieces is None:
+            data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
+            assert isinstance(data, PlayingDataModule)
+            self._pieces = TokenPieces(data.renderer.tokenizer)
+        cut = self._pieces
+        for record in records:
+            if record.group < 0 or (groups is not None and record.group >= groups):
+                yield record
+                continue
+            pieces = tuple(
+                TurnPieces(prompt=cut(turn.prompt_ids), action=cut(turn.action_ids))
+                for turn in record.episode.turns
+            )
+            yield replace(record, pieces=pieces)
+
     def _write(
         self, trainer: L.Trainer, kind: str, update: int, records: Iterator[EpisodeRecord]
     ) -> None:
         """Write one file and delete the oldest of its kind."""
-        folder = run_folder(trainer) / "episodes"
-        suffix = f".rank{trainer.global_rank}.jsonl" if trainer.world_size > 1 else ".jsonl"
-        bounded = islice(records, self.max_episodes_per_update)
-        write_episodes(folder / f"{kind}_{update:06d}{suffix}", bounded, with_ids=self.with_ids)
+        file = self._file(trainer, kind, update)
+        if self.with_ids:
+            records = self._with_pieces(trainer, records)
+        write_episodes(file, islice(records, self.max_episodes_per_update))
         if self.keep_updates is not None:
-            for old in _written(folder, kind, suffix)[: -self.keep_updates]:
+            kind_of_file = file.name.replace(f"{update:06d}", "[0-9]*")
+            for old in sorted(file.parent.glob(kind_of_file))[: -self.keep_updates]:
                 old.unlink()
+                token_path(old).unlink(missing_ok=True)
+
+    def _file(self, trainer: L.Trainer, kind: str, update: int) -> Path:
+        """Return the file of an update or evaluation, of this rank."""
+        suffix = f".rank{trainer.global_rank}.jsonl" if trainer.world_size > 1 else ".jsonl"
+        return run_folder(trainer) / "episodes" / f"{kind}_{update:06d}{suffix}"
+
+
+def turn_advantages(batch: RolloutBatch) -> list[float | None]:
+    """Return the advantage of each turn of a rollout; None for a turn without action tokens.
+
+    Turns after the last one with action tokens are not in the list.
+    """
+    turns, values = batch.turn_ids[batch.action_mask], batch.advantages[batch.action_mask]
+    advantages = values.new_full((int(turns.max()) + 1 if len(turns) else 0,), torch.nan)
+    advantages[turns] = values
+    return [None if math.isnan(value) else value for value in advantages.tolist()]
+
+
+def _rollout(data: RolloutDataModule) -> Rollout:
+    """Return what the present training batch was made of."""
+    assert data.last_rollout is not None, "a training batch without a rollout"
+    return data.last_rollout
 
 
 def _updates_done(trainer: L.Trainer) -> int:
@@ -121,28 +213,3 @@ def _updates_done(trainer: L.Trainer) -> int:
         return data.batches_done
     assert isinstance(data, RolloutDataModule)
     return data.update
-
-
-def _records(rollout: Rollout) -> Iterator[EpisodeRecord]:
-    """Yield every episode of a rollout with what became of it."""
-    for number, group in enumerate(rollout.groups):
-        for episode in group.episodes:
-            yield EpisodeRecord(episode=episode, update=rollout.update, group=number)
-    for number, (group, reason) in enumerate(rollout.dropped, start=len(rollout.groups)):
-        for episode in group.episodes:
-            yield EpisodeRecord(
-                episode=episode,
-                update=rollout.update,
-                group=number,
-                kept=False,
-                drop_reason=reason,
-            )
-    for episode in rollout.failed:
-        yield EpisodeRecord(
-            episode=episode, update=rollout.update, group=-1, kept=False, drop_reason="failed"
-        )
-
-
-def _written(folder: Path, kind: str, suffix: str) -> list[Path]:
-    """Return the files of one kind, oldest update first."""
-    return sorted(folder.glob(f"{kind}_[0-9]*{suffix}"))

@@ -87,6 +87,8 @@ def describe_folder(folder: Path, runs: Path) -> list[str]:
     ]
     lines = [f"  {name:<12}{path}" for name, path, there in present if there]
     commands: list[str] = []
+    if curves or episodes.is_dir():
+        commands.append(f"sampo view {folder}")
     if curves:
         commands.append(f"tensorboard --logdir {runs}")
     if checkpoint.exists() and config.is_file():
