@@ -31,7 +31,7 @@ def test_finished_run(fit, run_path, capsys):
         "Success on held-out tasks: 0.250 (update 0) -> 0.500 (4), best 0.750 (2)."
     )
     assert lines[start + 2].split() == ["episodes", str(run_path / "episodes")]
-    assert len(lines) == start + 3
+    assert lines[start + 3 :] == ["Next:", f"  sampo view {run_path}"]
 
 
 def test_no_best_where_the_last_is_the_best(fit, capsys):
