@@ -37,6 +37,14 @@ def test_in_order_by_number_or_by_rows():
     assert split(batch, "episode", number=3) == [[0, 1], [2, 3], [4]]
 
 
+def test_rows_per_step_are_exact_and_the_rest_comes_last():
+    assert [len(part) for part in split(batch_of([0] * 10), rows=9)] == [9, 1]
+    assert [len(part) for part in split(batch_of([0] * 10), rows=4)] == [4, 4, 2]
+    batch = batch_of([0, 0, 0, 1, 1, 2])
+    assert split(batch, "episode", rows=4) == [[0, 1, 2], [3, 4, 5]]
+    assert split(batch, "episode", rows=2) == [[0, 1, 2], [3, 4], [5]]
+
+
 def test_shuffling_is_another_one_each_epoch_and_update_but_the_same_again():
     batch = batch_of(list(range(12)))
     once = split(batch, number=3, shuffle=True, epochs=2)

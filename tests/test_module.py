@@ -16,6 +16,7 @@ from sampo.errors import ConfigError, EngineError, NonFiniteError
 from sampo.losses import Aggregation, Clip, PolicyLoss, Ratio
 from sampo.module import SampoModule
 from sampo.scoring import Scorer
+from sampo.trainer import SampoTrainer
 from sampo.update_log import UpdateLog
 from tiny import save_tiny_policy
 
@@ -226,6 +227,12 @@ def test_learning_rate_course(policy: str, tmp_path: Path, kind: str, factors: l
     module._step = note  # pyright: ignore[reportAttributeAccessIssue]
     train(module, [rollout(version) for version in range(4)], tmp_path)
     assert seen == pytest.approx([1e-3 * factor for factor in factors])
+
+
+def test_scaled_losses_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(L.Trainer, "precision", "16-mixed")  # on a CPU Lightning takes bf16 for it
+    with pytest.raises(ConfigError, match="use bf16-mixed"):
+        SampoTrainer(accelerator="cpu", default_root_dir=tmp_path)
 
 
 def test_settings_that_contradict_each_other_are_refused(policy: str) -> None:

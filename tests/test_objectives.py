@@ -201,3 +201,30 @@ def test_fixed_length_sums_take_the_reply_limit(source: str) -> None:
     assert module.loss.aggregation.max_length == 8
     with pytest.raises(ConfigError, match="whole episodes"):
         PolicyLoss(aggregation=Aggregation(kind="sum_over_max_length", level="episode"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("learning_rate", float("nan")),
+        ("max_grad_norm", -1.0),
+        ("max_grad_norm", 0.0),
+        ("micro_batch_tokens", 0),
+        ("value_learning_rate", 0.0),
+        ("warmup_updates", -3),
+        ("weight_decay", -1.0),
+        ("betas", (1.5, 2.0)),
+    ],
+)
+def test_numbers_that_cannot_work_are_refused(source: str, name: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=rf"model\.{name} must"):
+        SampoModule(source, PolicyLoss(), **{name: value})
+
+
+def test_the_reference_takes_the_precision_of_the_policy(source: str) -> None:
+    policy = Policy.load(source)
+    reference = Reference.copy_of(policy)
+    policy.to(torch.bfloat16)
+    assert reference.policy.head_weight.dtype == torch.float32
+    reference.follow(policy)
+    assert reference.policy.head_weight.dtype == torch.bfloat16

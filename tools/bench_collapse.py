@@ -6,7 +6,8 @@
 `record` trains the nano policy once per scenario and seed (a minute or two each; runs that are
 there are not made again). `judge` reads the curves of all runs, replays the default rules over
 them, and prints for each run when the stage `collapsing` was entered and when success (median of
-five updates) had fallen below half of its best and stayed there.
+five updates) had fallen below half of its best and stayed there. A run counts as healthy if that
+never happened and its valid-action rate never fell below half of its best either.
 """
 
 from __future__ import annotations
@@ -33,19 +34,13 @@ TOLERANT = """--config algorithms/grpo --model.loss.kl_coef 0
 GUARD = f"--config {Path(__file__).parent / 'collapse_guard.yaml'}"
 SCENARIOS: dict[str, tuple[str, str]] = {
     # The quickstart's method, and GRPO.
-    "sampo": ("healthy", "--model.learning_rate 4e-4"),
+    "sampo": ("healthy", "--model.learning_rate 2e-4"),
     "grpo": ("healthy", "--config algorithms/grpo --model.learning_rate 1e-4"),
     # A reward hack: turns that are wasted on purpose pay.
     "poisoned": (
         "collapse",
         "--data.env poisoned_sokoban.PoisonedSokoban --data.env.bonus 1.5 "
         "--model.learning_rate 1e-4",
-    ),
-    # No price on malformed replies, no KL, and a bonus on entropy.
-    "formless": (
-        "collapse",
-        "--model.learning_rate 1e-4 --data.invalid_action_penalty 0 --model.loss.kl_coef 0 "
-        "--model.loss.entropy_coef 0.06",
     ),
     # Clipping that stops nothing, no KL, and a learning rate that rises until it is too high.
     "tolerant": ("collapse", TOLERANT),
@@ -89,6 +84,11 @@ def half_lost_at(success: list[float]) -> int | None:
     return last_good + 2
 
 
+def form_lost(valid: list[float]) -> bool:
+    """Return whether replies lost their form for a while: a collapse that the run got over."""
+    return any(median(valid[i : i + 3]) < max(valid) / 2 for i in range(len(valid) - 2))
+
+
 def collapsing_at(curves: dict[str, list[float]]) -> tuple[int | None, str]:
     """Return the update at which the rules say `collapsing`, and the rules that say so."""
     monitor, said = CollapseMonitor(rules=default_rules()), []
@@ -115,10 +115,10 @@ def judge(folder: Path, lead: int) -> None:
             print(f"{name:10} {target.name:8} halved {lost}, seen {seen}, {end}  [{rules}]")
             if lost is not None:
                 early.append(seen is not None and seen <= lost - lead)
-            elif kind == "healthy":
+            elif kind == "healthy" and not form_lost(curves["rollout/valid_action_rate"]):
                 false.append(seen is not None)
     print(f"collapses seen at least {lead} updates before: {sum(early)} of {len(early)}")
-    print(f"false alarms on runs that did not collapse: {sum(false)} of {len(false)}")
+    print(f"false alarms on healthy runs: {sum(false)} of {len(false)}")
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ def differences(kind: str, case: Case) -> list[str]:
             # Written so that a NaN counts as different.
             if not bool((gap <= floor + RELATIVE * theirs.abs()).all()):
                 wrong.append(f"{name} is off by {gap.max().item():.3g}")
-    except (KeyError, ValueError, RuntimeError) as error:
+    except (KeyError, ValueError, RuntimeError, TypeError) as error:
         wrong.append(f"{type(error).__name__}: {error}")
     return wrong
 
@@ -66,6 +66,8 @@ def main(path: str) -> int:
     """Check every case of a file and return the exit status."""
     with gzip.open(Path(path), "rt") as file:
         cases: dict[str, list[Case]] = json.load(file)
+    if unknown := set(cases) - set(CHECKS):
+        print(f"not a list of cases that is known: {', '.join(sorted(unknown))}")
     passed = failed = 0
     for kind in CHECKS:
         for number, case in enumerate(cases.get(kind, [])):
@@ -75,7 +77,7 @@ def main(path: str) -> int:
                 name = case.get("loss_name") or case.get("estimator") or case.get("kind")
                 print(f"{kind}[{number}] {name}: {'; '.join(wrong)}")
     print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return 1 if failed or unknown or not passed else 0
 
 
 if __name__ == "__main__":

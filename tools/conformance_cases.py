@@ -61,8 +61,10 @@ def policy_loss(case: Case) -> ls.PolicyLoss:
     by_turn = name in ("gspo", "geo_mean")
     masking = ls.SequenceMask(threshold=config["seq_mask_delta"])
     kind = "sequence_mean_token_mean" if by_turn else AGGREGATIONS[case["agg"]]
+    free = name in ("geo_mean", "aepo")  # the reference does not bound them; 80 keeps fp32 finite
+    bounds: dict[str, Any] = {"log_min": -80.0, "log_max": 80.0} if free else {}
     return ls.PolicyLoss(
-        ratio=ls.Ratio(level="turn" if by_turn else "token"),
+        ratio=ls.Ratio(level="turn" if by_turn else "token", **bounds),
         surrogate=SURROGATES[name](clip, config),
         aggregation=ls.Aggregation(kind=kind),
         masking=masking if config["use_seq_mask"] and "num_masked_seqs" in case else None,

@@ -147,6 +147,33 @@ def split_evenly(units: Tensor, parts: int) -> list[Tensor]:
     return [torch.isin(units, chunk).nonzero().flatten() for chunk in chunks]
 
 
+def split_by_rows(units: Tensor, rows: int) -> list[Tensor]:
+    """Return row indices of mini-batches of `rows` rows, in order; the last one may be smaller.
+
+    A unit that does not fit any more starts the next one; a larger one gets one of its own.
+
+    Args:
+        units: int64 `[B]`, the unit of each row; see `RolloutBatch.units`.
+        rows: most rows of a mini-batch.
+
+    Example:
+        >>> [part.tolist() for part in split_by_rows(torch.tensor([0, 0, 1, 2, 2]), 3)]
+        [[0, 1, 2], [3, 4]]
+    """
+    numbers, counts = cast(tuple[Tensor, Tensor], torch.unique(units, return_counts=True))
+    chunks: list[list[int]] = []
+    size = 0
+    pairs = zip(cast(list[int], numbers.tolist()), cast(list[int], counts.tolist()), strict=True)
+    for number, count in pairs:
+        if not chunks or size + count > rows:
+            chunks.append([])
+            size = 0
+        chunks[-1].append(number)
+        size += count
+    members = (torch.tensor(chunk, device=units.device) for chunk in chunks)
+    return [torch.isin(units, chunk).nonzero().flatten() for chunk in members]
+
+
 def shuffle_units(units: Tensor, seed: int) -> Tensor:
     """Return the units `[B]` under other numbers, so that a split in order is a random one."""
     order = torch.randperm(int(units.max()) + 1, generator=torch.Generator().manual_seed(seed))

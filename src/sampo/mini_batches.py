@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from sampo.batch import RolloutBatch, shuffle_units, split_evenly
+from sampo.batch import RolloutBatch, shuffle_units, split_by_rows, split_evenly
 from sampo.errors import ConfigError
 from sampo.losses import Level
 
@@ -19,7 +18,8 @@ class MiniBatches:
     number: int | None
     """Mini-batches per epoch, with equal numbers of units; None with `rows`, or for one."""
     rows: int | None
-    """In place of `number`: rows per mini-batch (the last one may be smaller)."""
+    """In place of `number`: rows per mini-batch (fewer where a unit would not fit, and in the last
+    one)."""
     epochs: int
     """Passes over the rollout."""
     shuffle: bool
@@ -46,12 +46,12 @@ class MiniBatches:
             update: number of the update, from which the shuffling is seeded.
         """
         units = batch.units(together)
-        parts = self.number or 1
-        if self.rows is not None:
-            parts = math.ceil(len(batch) / self.rows)
         steps: list[Tensor] = []
         for epoch in range(self.epochs):
             if self.shuffle:
                 units = shuffle_units(units, update * self.epochs + epoch)
-            steps += split_evenly(units, parts)
+            if self.rows is None:
+                steps += split_evenly(units, self.number or 1)
+            else:
+                steps += split_by_rows(units, self.rows)
         return steps

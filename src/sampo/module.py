@@ -19,13 +19,13 @@ from lightning.pytorch.core.optimizer import LightningOptimizer
 from sampo.advantages import BatchAdvantage
 from sampo.batch import RolloutBatch, ScoredBatch
 from sampo.controls import Controls, check_objective, configured_kl
-from sampo.errors import ConfigError, EngineError
+from sampo.errors import EngineError
 from sampo.evaluation import EvaluatedModule
 from sampo.losses import AdaptiveKL, PolicyLoss
 from sampo.mini_batches import MiniBatches
 from sampo.models.policy import Policy
 from sampo.models.reference import Reference
-from sampo.optimizers import adamw, learning_rate_share, scale_learning_rates
+from sampo.optimizers import adamw, check_numbers, learning_rate_share, scale_learning_rates
 from sampo.schedules import Schedule
 from sampo.scoring import Scorer
 from sampo.skipped_steps import SkippedSteps
@@ -94,14 +94,13 @@ class SampoModule(EvaluatedModule):
         max_skipped_steps: int = 3,
     ) -> None:
         super().__init__()
-        if learning_rate <= 0:
-            raise ConfigError(f"model.learning_rate must be above 0, got {learning_rate}.")
         self.mini_batches = MiniBatches(
             number=num_mini_batches, rows=mini_batch_rows, epochs=epochs, shuffle=shuffle
         )
         check_objective(loss, batch_advantage, adaptive_kl, reference=reference)
         self.automatic_optimization = False
         self.save_hyperparameters(ignore=["loss", "batch_advantage", "adaptive_kl"])
+        check_numbers(self.hparams)
         self.loss = loss if max_new_tokens is None else loss.with_reply_limit(max_new_tokens)
         self.batch_advantage = batch_advantage
         self.adaptive_kl = adaptive_kl
@@ -150,9 +149,9 @@ class SampoModule(EvaluatedModule):
         return adamw(self.scorer.policy, self.hparams)
 
     def on_fit_start(self) -> None:
-        """Move the reference to the device; Lightning does not see it."""
+        """Move the reference to the policy's device and precision; Lightning does not see it."""
         if self.scorer.reference is not None:
-            self.scorer.reference.to(self.device)
+            self.scorer.reference.follow(self.scorer.policy)
 
     def training_step(self, batch: RolloutBatch, batch_idx: int) -> None:
         """Train on one rollout.
@@ -229,6 +228,7 @@ class SampoModule(EvaluatedModule):
             self.skipped.taken()
         else:
             optimizer.zero_grad()
+            log.skipped += 1
             folder = Path(self.trainer.log_dir or self.trainer.default_root_dir) / "skipped"
             self.skipped.skip(scored.batch, self.update_step, folder)
 

@@ -27,7 +27,8 @@ def adamw(policy: Policy, options: Mapping[str, Any]) -> torch.optim.AdamW:
     groups = [{"params": list(policy.model.parameters()), "base_lr": rate}]
     if policy.value_head is not None:
         # It starts at zero and sees targets of any size, so it has to move faster.
-        value_rate = options["value_learning_rate"] or 10 * rate
+        value_rate = options["value_learning_rate"]
+        value_rate = 10 * rate if value_rate is None else value_rate
         groups.append({"params": list(policy.value_head.parameters()), "base_lr": value_rate})
     betas, decay = tuple(options["betas"]), options["weight_decay"]
     return torch.optim.AdamW(groups, lr=rate, betas=betas, weight_decay=decay)
@@ -54,3 +55,23 @@ def learning_rate_share(trainer: L.Trainer, options: Mapping[str, Any], update: 
             raise ConfigError(f"model.lr_schedule={kind} needs a finite trainer.max_epochs.")
         total = epochs * int(batches)
     return lr_factor(kind, update, total, options["warmup_updates"])
+
+
+_ABOVE_ZERO = ("learning_rate", "value_learning_rate", "max_grad_norm", "micro_batch_tokens")
+_NOT_NEGATIVE = ("weight_decay", "warmup_updates", "max_skipped_steps")
+
+
+def check_numbers(options: Mapping[str, Any]) -> None:
+    """Refuse hyper-parameters of the module that cannot work; a NaN is none that can.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    for name in _ABOVE_ZERO:
+        if options[name] is not None and not options[name] > 0:
+            raise ConfigError(f"model.{name} must be above 0, got {options[name]}.")
+    for name in _NOT_NEGATIVE:
+        if not options[name] >= 0:
+            raise ConfigError(f"model.{name} must be 0 or more, got {options[name]}.")
+    if not all(0.0 <= beta < 1.0 for beta in options["betas"]):
+        raise ConfigError(f"model.betas must lie in [0, 1), got {list(options['betas'])}.")

@@ -21,14 +21,12 @@ from sampo.module import SampoModule
 
 
 class SampoTrainer(L.Trainer):
-    """A Trainer that can also clone, check, collect, evaluate, explain and export.
-
-    Raises:
-        ConfigError: more than one device was asked for, before any process is launched.
-    """
+    """A Trainer that can also clone, check, collect, evaluate, explain and export."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        if self.precision == "16-mixed":  # we clip and check gradients before they are unscaled
+            raise ConfigError("trainer.precision=16-mixed is not supported; use bf16-mixed.")
         if self.num_devices * self.num_nodes > 1:
             raise ConfigError(
                 f"This version runs on one device, got {self.num_devices} on {self.num_nodes} "

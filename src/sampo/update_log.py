@@ -20,6 +20,8 @@ class UpdateLog:
     metrics: dict[str, Metric] = field(default_factory=dict)
     norms: list[float] = field(default_factory=list)
     """Gradient norm before clipping of each optimiser step."""
+    skipped: int = 0
+    """Optimiser steps that were not taken."""
     steps: list[list[TokenLog]] = field(default_factory=list)
     """Tokens of each optimiser step, one log per micro-batch."""
 
@@ -47,5 +49,5 @@ class UpdateLog:
             "grad_norm": sum(finite) / len(finite) if finite else math.nan,
             "grad_norm_max": max(finite, default=math.nan),
             "optimizer_steps": float(len(self.norms)),
-            "skipped_steps": float(len(self.norms) - len(finite)),
+            "skipped_steps": float(self.skipped),
         }

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from sampo.callbacks import KLMonitor
-from sampo.callbacks.kl_monitor import kl_values
+from sampo.callbacks.kl_monitor import kl_values, steer_kl
 from sampo.errors import ConfigError
-from sampo.losses import PolicyLoss, TokenLog
+from sampo.losses import AdaptiveKL, PolicyLoss, TokenLog
 from tiny import save_tiny_policy
 from training import make_data, make_module, make_trainer
 
@@ -55,3 +55,15 @@ def test_a_run_that_goes_too_far_is_stopped(tmp_path: Path) -> None:
         trainer = make_trainer(tmp_path, epochs=1, callbacks=[KLMonitor(stop_above=1.0)])
         bare = make_module(policy, loss=PolicyLoss(kl_coef=0.0), reference=False)
         trainer.fit(bare, datamodule=make_data(policy))
+
+
+def test_a_target_steers_the_coefficient(tmp_path: Path) -> None:
+    policy = save_tiny_policy(tmp_path / "policy")
+    module = make_module(policy)
+    trainer = make_trainer(tmp_path, epochs=1, callbacks=[KLMonitor(target=1e-9)])
+    trainer.fit(module, datamodule=make_data(policy, updates_per_epoch=2))
+    assert module.controls.kl_coef is not None and module.controls.kl_coef > 0.01
+    with pytest.raises(ConfigError, match="which is 0"):
+        steer_kl(make_module(policy, loss=PolicyLoss(kl_coef=0.0)), AdaptiveKL(target=0.1))
+    with pytest.raises(ConfigError, match="set one"):
+        steer_kl(module, AdaptiveKL(target=0.5))

@@ -5,7 +5,17 @@ import math
 import pytest
 import torch
 
-from sampo.losses import Aggregation, Clip, LossInputs, PolicyLoss, Ratio, TokenLog, token_metrics
+from sampo.losses import (
+    Aggregation,
+    Clip,
+    DetachedClip,
+    GeometricMean,
+    LossInputs,
+    PolicyLoss,
+    Ratio,
+    TokenLog,
+    token_metrics,
+)
 from sampo.losses.cells import effective_sample_size
 
 
@@ -89,3 +99,15 @@ def test_effective_sample_size():
     assert effective_sample_size(torch.tensor([0.0, math.log(3)])) == pytest.approx(0.8)
     log = LOSS(inputs_by_hand(sampling_logprobs=torch.full((1, 6), -1.0))).tokens
     assert token_metrics(log, None)["sampling_effective_sample_size"] == pytest.approx(1.0)
+
+
+def test_what_no_clip_stops_is_seen_as_out_of_range():
+    """CISPO has no lower clip and GMPO reports a mean of clipped ratios; both are still watched."""
+    for loss in (
+        PolicyLoss(ratio=Ratio(level="token"), surrogate=DetachedClip(), kl_coef=0.0),
+        PolicyLoss(surrogate=GeometricMean(clip_low=0.2, clip_high=0.2), kl_coef=0.0),
+    ):
+        log = loss(inputs_by_hand()).tokens
+        metrics = token_metrics(log, loss.surrogate.clip_range)
+        assert metrics["out_of_range_lower"] == pytest.approx(0.2)
+        assert metrics["out_of_range_upper"] == pytest.approx(0.2)

@@ -1,5 +1,7 @@
 """KL estimators, and that following their gradient lowers the KL."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
@@ -106,6 +108,12 @@ def test_one_step_of_the_penalty_alone_lowers_the_kl(penalty):
 def test_k1_as_a_loss_has_no_expected_gradient():
     gradient = expected_gradient(KLPenalty(kind="k1"), CURRENT_LOGITS, CURRENT_LOGITS)
     assert torch.allclose(gradient, torch.zeros(4, dtype=torch.float64), atol=1e-12)
+
+
+def test_an_update_without_a_finite_kl_leaves_the_coefficient():
+    assert AdaptiveKL(target=0.01)(0.01, math.nan, 100) == 0.01
+    with pytest.raises(ConfigError, match="target=nan"):
+        AdaptiveKL(target=math.nan)
 
 
 def test_adaptive_coefficient_steers_to_the_target():

@@ -193,7 +193,7 @@ def test_missing_inputs_and_wrong_settings_say_what_to_do(random_inputs, planned
         PolicyLoss()(inputs)
     with pytest.raises(ConfigError, match="entropy_coef"):
         bare(entropy_coef=0.1)(inputs)
-    with pytest.raises(ConfigError, match="must not be negative"):
+    with pytest.raises(ConfigError, match="must be 0 or more"):
         PolicyLoss(kl_coef=-1.0)
     with pytest.raises(ConfigError, match=r"set loss\.ratio\.level to turn"):
         bare(surrogate=GeometricMean())

@@ -17,6 +17,7 @@ from sampo.advantages.batch import (
     Requirement,
     required,
 )
+from sampo.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,14 @@ class EntropyModulation(BatchAdvantage):
     """How sharply the bonus falls with the entropy of the next turn."""
     zeta: float = 0.05
     """Weight of the bonus."""
+
+    def __post_init__(self) -> None:
+        """Refuse weights that would turn the method around."""
+        if not (self.k >= 0.0 and self.k_future >= 0.0 and self.zeta >= 0.0):
+            raise ConfigError(
+                f"EntropyModulation: k={self.k}, k_future={self.k_future} and zeta={self.zeta} "
+                "must not be negative."
+            )
 
     @property
     def requires(self) -> frozenset[Requirement]:

@@ -57,7 +57,12 @@ class GiGPO(AdvantageEstimator):
     similar, in order of episode and turn, so the result depends on the order. Quadratic."""
 
     def __post_init__(self) -> None:
-        """Refuse a threshold that joins everything or nothing."""
+        """Refuse numbers that cannot work."""
+        if not (0.0 <= self.gamma <= 1.0 and self.step_weight >= 0.0):
+            raise ConfigError(
+                f"GiGPO: gamma={self.gamma} must lie in [0, 1] and step_weight={self.step_weight} "
+                "must not be negative."
+            )
         if self.similarity is not None and not 0.0 < self.similarity <= 1.0:
             raise ConfigError(
                 f"GiGPO: similarity={self.similarity} must lie in (0, 1] (the paper's code: 0.95), "

@@ -37,7 +37,7 @@ class KLReward(BatchAdvantage):
 
     def __post_init__(self) -> None:
         """Refuse a weight that does nothing or rewards the distance."""
-        if self.kl_coef <= 0.0:
+        if not self.kl_coef > 0.0:
             raise ConfigError(
                 f"KLReward: kl_coef={self.kl_coef} must be above 0; to leave the KL out of the "
                 "reward set model.batch_advantage to null."

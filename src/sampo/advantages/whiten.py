@@ -69,7 +69,7 @@ class Whiten(BatchAdvantage):
 
 def check_discount(name: str, gamma: float, kl_coef: float) -> None:
     """Raise `ConfigError` for a discount outside of [0, 1] or a negative KL weight."""
-    if not 0.0 <= gamma <= 1.0 or kl_coef < 0.0:
+    if not (0.0 <= gamma <= 1.0 and kl_coef >= 0.0):
         raise ConfigError(
             f"{name}: gamma={gamma} must lie in [0, 1] and kl_coef={kl_coef} must not be negative."
         )

@@ -9,9 +9,10 @@ import torch
 from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 
+from sampo.controls import check_objective
 from sampo.data.datamodule import RolloutDataModule
 from sampo.errors import ConfigError
-from sampo.losses import TokenLog, kl_estimate
+from sampo.losses import AdaptiveKL, TokenLog, kl_estimate
 from sampo.module import SampoModule
 
 
@@ -21,27 +22,34 @@ class KLMonitor(L.Callback):
     `kl/ref_k1` and `kl/ref_k3` measure the distance to the reference, `kl/update_k1` and
     `kl/update_k3` that of the updated policy to the one that sampled (at the last pass over the
     rollout). Each also as `.../positive`, `.../negative` (advantage) and `.../turn_00` and so on.
-    To steer the coefficient to a target, set `model.adaptive_kl`.
 
     Args:
+        target: wanted `train/ref_kl`; the coefficient of the KL is steered to it, as
+            `model.adaptive_kl` does. Null: it stays as configured.
         stop_above: the run stops when `kl/ref_k3` was above this for three updates in a row; null:
             never.
         max_turns: turns of an episode that are told apart; later ones count to the last of them.
     """
 
-    def __init__(self, stop_above: float | None = None, max_turns: int = 10) -> None:
+    def __init__(
+        self, target: float | None = None, stop_above: float | None = None, max_turns: int = 10
+    ) -> None:
         if max_turns < 1 or (stop_above is not None and stop_above <= 0.0):
             raise ConfigError(
                 f"KLMonitor: max_turns={max_turns} must be at least 1 and stop_above={stop_above} "
                 "above 0 or null."
             )
+        self.adaptive_kl = None if target is None else AdaptiveKL(target=target)
         self.stop_above = stop_above
         self.max_turns = max_turns
         self._above = 0
         """Updates in a row above the limit."""
 
     def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
-        """Refuse a limit on a distance that is not measured."""
+        """Hand the target to the module; refuse a limit on a distance that is not measured."""
+        if self.adaptive_kl is not None:
+            assert isinstance(pl_module, SampoModule)
+            steer_kl(pl_module, self.adaptive_kl)
         if self.stop_above is not None and not pl_module.hparams["reference"]:
             raise ConfigError(
                 "KLMonitor.stop_above needs a reference; set model.reference to true."
@@ -84,6 +92,19 @@ class KLMonitor(L.Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore it."""
         self._above = state_dict["above"]
+
+
+def steer_kl(module: SampoModule, rule: AdaptiveKL) -> None:
+    """Let a rule steer the KL's coefficient.
+
+    Raises:
+        ConfigError: the objective has no KL, or another rule steers it.
+    """
+    if module.adaptive_kl not in (None, rule):
+        raise ConfigError("KLMonitor.target and model.adaptive_kl both steer the KL; set one.")
+    reference = bool(module.hparams["reference"])
+    check_objective(module.loss, module.batch_advantage, rule, reference=reference)
+    module.adaptive_kl = rule
 
 
 def kl_values(log: TokenLog, places: Tensor, max_turns: int) -> dict[str, float]:

@@ -24,6 +24,7 @@ from sampo.data.settings import (
     ChatSettings,
     EvaluationSettings,
     WorkerSettings,
+    check_not_negative,
     check_positive,
     run_seed,
 )
@@ -97,6 +98,9 @@ class RolloutDataModule(PlayingDataModule):
         chat: ChatSettings = ChatSettings(),  # noqa: B008  frozen
         seed: int | None = None,
     ) -> None:
+        check_not_negative(
+            invalid_action_penalty=invalid_action_penalty, filter_cold_start=filter_cold_start
+        )
         check_positive(
             groups_per_update=groups_per_update,
             group_size=group_size,

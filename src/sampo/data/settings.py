@@ -66,3 +66,14 @@ def check_positive(**values: int) -> None:
     for name, value in values.items():
         if value < 1:
             raise ConfigError(f"data.{name} must be at least 1, got {value}.")
+
+
+def check_not_negative(**values: float) -> None:
+    """Refuse data settings below 0.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    for name, value in values.items():
+        if not value >= 0:
+            raise ConfigError(f"data.{name} must be 0 or more, got {value}.")

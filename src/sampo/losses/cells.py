@@ -45,7 +45,7 @@ def token_metrics(log: TokenLog, clip_range: tuple[float, float] | None) -> dict
         metrics |= _cells("cells_high_entropy", log, numbers, high)
         metrics |= _cells("cells_low_entropy", log, numbers, ~high)
     if clip_range is not None:
-        ratio = log.log_weight.exp()
+        ratio = log.in_range.exp()
         low = (log.advantages < 0) & (ratio < clip_range[0])
         high = (log.advantages > 0) & (ratio > clip_range[1])
         metrics["out_of_range_lower"] = float(low.double().mean())

@@ -36,8 +36,12 @@ class DetachedClip(Surrogate):
 
     @property
     def clip_range(self) -> tuple[float, float]:
-        """Least and largest ratio that count as in range in the metrics."""
-        return 1.0 - self.clip_low, 1.0 + self.clip_high
+        """Least and largest ratio that count as in range in the metrics.
+
+        Without a lower clip the range is symmetrical, so that the metrics see what nothing stops.
+        """
+        low = self.clip_low if self.clip_low < 1.0 else min(self.clip_high, 1.0)
+        return 1.0 - low, 1.0 + self.clip_high
 
     def __call__(self, inputs: SurrogateInputs) -> SurrogateOutput:
         """Return the loss of every token."""

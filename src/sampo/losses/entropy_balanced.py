@@ -92,6 +92,10 @@ class EntropyBalanced(Surrogate):
         """Refuse settings that cannot work."""
         check_clip_range("EntropyBalanced", self.clip_low, self.clip_high)
         check_dual_clip("EntropyBalanced", self.dual_clip)
+        if not self.advantage_weight >= 0.0:
+            raise ConfigError(
+                f"EntropyBalanced: advantage_weight={self.advantage_weight} must be 0 or more."
+            )
         if self.gradient_above not in ("low_entropy", "high_entropy"):
             raise ConfigError(
                 f"EntropyBalanced: gradient_above is {self.gradient_above!r}; it must be "

@@ -22,6 +22,7 @@ class GeometricMean(Surrogate):
 
         l'_t = min(l_t, clip_high)   where A_t > 0
         l'_t = max(l_t, -clip_low)   where A_t < 0
+        l'_t = 0                     where A_t = 0
         L_t  = -A exp(mean_{u in S} l'_u)        with the gradient of l'_t on each token
 
     The sequence is the segment of the ratio, which must be a turn or an episode. With
@@ -61,7 +62,9 @@ class GeometricMean(Surrogate):
             inputs.advantages > 0,
             torch.minimum(inputs.log_ratio, inside),
             torch.where(
-                inputs.advantages < 0, torch.maximum(inputs.log_ratio, inside), inputs.log_ratio
+                inputs.advantages < 0,
+                torch.maximum(inputs.log_ratio, inside),
+                torch.zeros_like(inside),
             ),
         )
         log_weight = inputs.ratio(held, inputs.batch)
@@ -71,6 +74,7 @@ class GeometricMean(Surrogate):
         return SurrogateOutput(
             loss=-advantages * log_weight.exp(),
             log_weight=log_weight.detach(),
+            in_range=inputs.log_ratio.detach(),
             clipped=outside & (inputs.advantages > 0),
             clipped_lower=outside & (inputs.advantages < 0),
         )

@@ -8,6 +8,7 @@ differentiating the KL: the gradient of k1 is zero in expectation.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -130,7 +131,7 @@ class AdaptiveKL:
 
     def __post_init__(self) -> None:
         """Refuse targets that cannot be steered to."""
-        if self.target <= 0.0 or self.horizon < 1:
+        if not self.target > 0.0 or self.horizon < 1:
             raise ConfigError(
                 f"AdaptiveKL: target={self.target} must be above 0 and horizon={self.horizon} at "
                 "least 1 token."
@@ -144,5 +145,7 @@ class AdaptiveKL:
             kl: measured mean KL per action token (`ref_kl`).
             tokens: action tokens it was measured on.
         """
+        if not math.isfinite(kl):  # of an update that was skipped
+            return coef
         error = min(max(kl / self.target - 1.0, -0.2), 0.2)
         return coef * max(1.0 + error * min(tokens / self.horizon, 1.0), 0.0)

@@ -44,7 +44,7 @@ class SequenceMask:
 
     def __post_init__(self) -> None:
         """Refuse a threshold that rejects unchanged sequences, and unknown names."""
-        if self.threshold < 0.0:
+        if not self.threshold >= 0.0:
             raise ConfigError(
                 f"masking.threshold={self.threshold} would reject sequences that the policy has "
                 "not moved away from; set it to 0 or more (-ln of the least ratio to keep)."

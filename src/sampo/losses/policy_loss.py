@@ -14,6 +14,7 @@ whole mini-batch (weights, the sequence mask) is decided before the first micro-
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -24,6 +25,7 @@ from sampo.losses.aggregation import Aggregation, TokenWeights
 from sampo.losses.diagnostics import loss_metrics
 from sampo.losses.inputs import LossInputs, LossOutput, LossPlan, on_mask
 from sampo.losses.kl import KLPenalty
+from sampo.losses.levels import check_levels
 from sampo.losses.masking import SequenceMask
 from sampo.losses.ratio import Ratio
 from sampo.losses.segments import HasSegments, Level, widest
@@ -74,17 +76,11 @@ class PolicyLoss:
 
     def __post_init__(self) -> None:
         """Refuse combinations that cannot work."""
-        rule = self.aggregation
-        whole_episodes = rule.kind == "sum_over_max_length" and rule.level == "episode"
-        if whole_episodes and rule.max_length is None:
+        check_levels(self.aggregation, self.regulariser_aggregation, self.masking)
+        if not (0.0 <= self.kl_coef < math.inf and 0.0 <= self.entropy_coef < math.inf):
             raise ConfigError(
-                "loss.aggregation sums over whole episodes, whose length has no limit of its own; "
-                "set loss.aggregation.max_length, or loss.aggregation.level to turn."
-            )
-        if self.kl_coef < 0.0 or self.entropy_coef < 0.0:
-            raise ConfigError(
-                f"loss.kl_coef={self.kl_coef} and loss.entropy_coef={self.entropy_coef} must not "
-                "be negative: a negative weight would maximise the KL or lower the entropy."
+                f"loss.kl_coef={self.kl_coef} and loss.entropy_coef={self.entropy_coef} must be 0 "
+                "or more: a negative weight would maximise the KL or lower the entropy."
             )
         least = self.surrogate.least_ratio_level
         if widest(least, self.ratio.level) != self.ratio.level:
@@ -192,7 +188,9 @@ class PolicyLoss:
         loss = (on_mask(output.loss, mask) * inputs.weights).sum()
         loss = loss + self._regulariser(inputs, logprobs, log_ratio)
         with torch.no_grad():
-            metrics = loss_metrics(inputs, output, log_ratio)
+            # The drift of a token ratio is that of the ratio in use, bounds included.
+            drift = self.ratio(log_ratio, inputs) if self.ratio.level == "token" else log_ratio
+            metrics = loss_metrics(inputs, output, drift)
             tokens = TokenLog.of(inputs, output)
         return LossOutput(loss=loss, metrics=metrics, tokens=tokens)
 

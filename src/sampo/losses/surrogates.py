@@ -47,6 +47,8 @@ class SurrogateOutput:
     """bool, tokens that the main bound acted on."""
     clipped_lower: Tensor
     """bool, tokens that the second bound of a dual clip acted on."""
+    in_range: Tensor | None = None
+    """Log-ratios that `Surrogate.clip_range` speaks of, without gradient; None: `log_weight`."""
 
 
 class Surrogate(ABC):
@@ -83,7 +85,7 @@ class Surrogate(ABC):
 
 def check_clip_range(name: str, clip_low: float, clip_high: float) -> None:
     """Raise `ConfigError` for a clip range that is empty or turns the ratio negative."""
-    if not 0.0 <= clip_low <= 1.0 or clip_high < 0.0:
+    if not (0.0 <= clip_low <= 1.0 and clip_high >= 0.0):
         raise ConfigError(
             f"{name}: clip_low={clip_low} and clip_high={clip_high} give the ratio range "
             f"[{1 - clip_low}, {1 + clip_high}]; set 0 <= clip_low <= 1 and clip_high >= 0."
@@ -167,7 +169,7 @@ def pessimistic(
 
 def check_dual_clip(name: str, dual_clip: float | None) -> None:
     """Raise `ConfigError` for a dual clip that would cut an unchanged policy."""
-    if dual_clip is not None and dual_clip <= 1.0:
+    if dual_clip is not None and not dual_clip > 1.0:
         raise ConfigError(
             f"{name}: dual_clip={dual_clip} would cut the ratio 1 of an unchanged policy; "
             "set it above 1 (the paper's code: 3), or null to switch it off."

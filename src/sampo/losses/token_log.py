@@ -34,6 +34,8 @@ class TokenLog:
     """Current minus old log-probability of the token itself."""
     log_weight: Tensor
     """Log importance weight that the surrogate used (a segment's, at turn or episode level)."""
+    in_range: Tensor
+    """Log-ratio that the surrogate's clip range speaks of; mostly `log_weight`."""
     clipped: Tensor
     """bool, the main bound acted on it."""
     clipped_lower: Tensor
@@ -64,6 +66,7 @@ class TokenLog:
             old_logprobs=old,
             log_ratio=logprobs - old,
             log_weight=output.log_weight[mask],
+            in_range=(output.log_weight if output.in_range is None else output.in_range)[mask],
             clipped=output.clipped[mask],
             clipped_lower=output.clipped_lower[mask],
             kept=kept if inputs.keep is None else inputs.keep[mask],

@@ -32,7 +32,7 @@ class ValueLoss:
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot work."""
-        if self.coef <= 0.0 or (self.clip is not None and self.clip <= 0.0):
+        if not self.coef > 0.0 or not (self.clip is None or self.clip > 0.0):
             raise ConfigError(
                 f"loss.value: coef={self.coef} and clip={self.clip} must be above 0 (clip may be "
                 "null); to train without a value head set loss.value to null."

@@ -22,6 +22,7 @@ from transformers import (
 )
 
 from sampo.errors import PolicyError, did_you_mean
+from sampo.models.dropout import switch_off_dropout
 from sampo.models.logprobs import TokenScores, token_scores
 from sampo.models.sources import resolve_policy
 from sampo.models.value_head import ValueHead
@@ -141,6 +142,7 @@ class Policy(nn.Module):
             gradient_checkpointing: recompute activations in the backward pass, to save memory.
         """
         model = load_causal_lm(source, dtype=dtype, attn_implementation=attn_implementation)
+        switch_off_dropout(model)
         if gradient_checkpointing:
             model.gradient_checkpointing_enable()
         return cls(model)

@@ -37,6 +37,16 @@ class Reference:
         self.policy.to(device)
         return self
 
+    def follow(self, policy: Policy) -> Reference:
+        """Take the device and the precision of another policy; return self.
+
+        A trainer that casts the trained weights does not see this copy, and the KL between one
+        policy in two precisions is not zero.
+        """
+        weight = policy.head_weight
+        self.policy.to(device=weight.device, dtype=weight.dtype)
+        return self
+
     @torch.no_grad()
     def logprobs(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 
@@ -19,4 +20,5 @@ class ValueHead(nn.Linear):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Return `[N]`, float32, from `[N, H]`: half precision would lose what an error needs."""
-        return super().forward(hidden.to(self.weight.dtype)).squeeze(-1)
+        with torch.autocast(hidden.device.type, enabled=False):
+            return super().forward(hidden.to(self.weight.dtype)).squeeze(-1).float()
