@@ -52,6 +52,7 @@ def test_report_of_several_samples_per_task():
     assert report.totals["success_rate"] == 0.5
     assert report.totals["failed_episodes"] == 1
     assert (report.tasks, report.samples_per_task, report.policy_version) == (3, 4.0, 2)
+    assert report.pass_at == {1: 0.5, 2: pytest.approx((1 + 5 / 6) / 3), 4: pytest.approx(2 / 3)}
     # Design effect 8/3, worked out in test_intervals: 12 samples count as 4.5.
     assert (report.success_low, report.success_high) == pytest.approx(wilson_interval(2.25, 4.5))
     pick, look = report.per_type["pick"], report.per_type["look"]
@@ -98,3 +99,13 @@ def test_table_shows_rate_interval_and_types():
 def test_versions_of_installed_packages_only():
     versions = package_versions(["torch", "no-such-package-here"])
     assert list(versions) == ["torch"]
+
+
+def test_table_shows_pass_at_k_only_where_tasks_were_sampled_several_times():
+    twice = [played("a", True), played("a", False), played("b", False), played("b", False)]
+    text = shown(evaluate_episodes(twice, SETUP))
+    assert "avg@2" in text and "pass@2" in text and "0.250" in text
+    once = shown(evaluate_episodes([played("a", True), played("b", False)], SETUP))
+    assert "avg@" not in once and "pass@" not in once
+    uneven = evaluate_episodes([played("a", True), *twice[2:]], SETUP)
+    assert uneven.pass_at == {1: 0.5}

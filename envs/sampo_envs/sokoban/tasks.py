@@ -12,76 +12,20 @@ episode can therefore occur in training.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import overload
 
-from sampo.errors import ConfigError, did_you_mean
+from sampo.errors import ConfigError
 from sampo_envs.sokoban.board import Board, Level
 from sampo_envs.sokoban.boxoban import load_levels
 from sampo_envs.sokoban.generate import LevelSettings, generate_level
-
-SEEDS = {
-    "train": range(2**16),
-    "val": range(2**16, 2**16 + 2**12),
-    "test": range(2**17, 2**17 + 2**12),
-}
-"""The seeds of each split."""
-
-BUCKETS = ("train",) * 6 + ("val", "test")
-"""The split of a board by its hash: three quarters, one eighth and one eighth of all boards."""
+from sampo_envs.splits import SEEDS, TaskNames, known_split, owner
 
 
 def split_of(board: Board) -> str:
     """Return the split that owns a board, the same in every process and release."""
-    text = f"{board.height} {board.width} {board.walls:x} {board.targets:x}"
-    return BUCKETS[hashlib.sha256(text.encode()).digest()[0] % len(BUCKETS)]
-
-
-@dataclass(frozen=True)
-class TaskNames(Sequence[str]):
-    """The tasks of a split, written only when asked for.
-
-    Example:
-        >>> names = TaskNames("val", range(65536, 65540))
-        >>> len(names), names[0], "val/7" in names
-        (4, 'val/65536', False)
-    """
-
-    split: str
-    numbers: Sequence[int]
-    """Seeds or positions, in the order of the tasks."""
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> TaskNames: ...
-    def __getitem__(self, index: int | slice) -> str | TaskNames:
-        """Return one task, or the tasks of a slice."""
-        if isinstance(index, slice):
-            return TaskNames(self.split, self.numbers[index])
-        return f"{self.split}/{self.numbers[index]}"
-
-    def __iter__(self) -> Iterator[str]:
-        return (f"{self.split}/{number}" for number in self.numbers)
-
-    def __contains__(self, task: object) -> bool:
-        """Return whether this is one of the tasks, without writing them all."""
-        if not isinstance(task, str):
-            return False
-        number = task.removeprefix(f"{self.split}/")
-        # isdecimal alone would take other scripts' digits and leading zeros.
-        return (
-            number.isdecimal()
-            and task == f"{self.split}/{int(number)}"
-            and int(number) in self.numbers
-        )
+    return owner(f"{board.height} {board.width} {board.walls:x} {board.targets:x}")
 
 
 class LevelSource(ABC):
@@ -124,7 +68,7 @@ class GeneratedLevels(LevelSource):
 
     def tasks(self, split: str) -> TaskNames:
         """Return the tasks `split/seed`."""
-        return TaskNames(split, SEEDS[_known(split)])
+        return TaskNames(split, SEEDS[known_split(split, "Sokoban")])
 
     def level(self, task: str) -> Level:
         """Return the level; the last 16,384 are remembered in each process."""
@@ -140,7 +84,7 @@ class FileLevels(LevelSource):
 
     def tasks(self, split: str) -> TaskNames:
         """Return the tasks `split/position`; positions count from 0 over all files."""
-        return TaskNames(split, _positions(self.path)[_known(split)])
+        return TaskNames(split, _positions(self.path)[known_split(split, "Sokoban")])
 
     def level(self, task: str) -> Level:
         """Return the level; the files are read once in each process."""
@@ -161,13 +105,3 @@ def _positions(path: str) -> dict[str, tuple[int, ...]]:
         split: tuple(position for position, owner in enumerate(owners) if owner == split)
         for split in SEEDS
     }
-
-
-def _known(split: str) -> str:
-    """Return the split, or raise ConfigError if there is none of that name."""
-    if split not in SEEDS:
-        raise ConfigError(
-            f"Sokoban: there is no split {split!r}; there are {', '.join(SEEDS)}."
-            f"{did_you_mean(split, SEEDS)}"
-        )
-    return split

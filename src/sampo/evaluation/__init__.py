@@ -3,6 +3,7 @@
 from sampo.evaluation.evaluated_module import EvaluatedModule
 from sampo.evaluation.intervals import clustered_interval, wilson_interval
 from sampo.evaluation.metrics import EpisodeMetrics
+from sampo.evaluation.pass_at_k import mean_pass_at, pass_at_k
 from sampo.evaluation.report import (
     EvaluationReport,
     EvaluationSetup,
@@ -18,5 +19,7 @@ __all__ = [
     "TypeResult",
     "clustered_interval",
     "evaluate_episodes",
+    "mean_pass_at",
+    "pass_at_k",
     "wilson_interval",
 ]

@@ -17,6 +17,7 @@ from rich.table import Table
 from sampo.episode import Episode
 from sampo.evaluation.intervals import clustered_interval
 from sampo.evaluation.metrics import EpisodeMetrics
+from sampo.evaluation.pass_at_k import mean_pass_at
 
 INTERVAL_METHOD = "Wilson score interval at the cluster-robust effective sample size, by task"
 _PACKAGES = ("sampo", "torch", "lightning", "transformers", "torchmetrics", "numpy", "vllm")
@@ -97,6 +98,9 @@ class EvaluationReport:
     """Number of different tasks with a finished episode: the clusters of the interval."""
     samples_per_task: float
     """Mean number of finished episodes per task."""
+    pass_at: Mapping[int, float]
+    """pass@k, unbiased, averaged over tasks, for k = 1, 2, 4, ... up to the fewest samples of a
+    task; see `sampo.evaluation.pass_at_k`."""
     policy_version: int
     """The oldest version that wrote a turn (-1: no turn was played)."""
     setup: EvaluationSetup
@@ -119,6 +123,8 @@ class EvaluationReport:
             label = f"  {name} ({result.episodes})"
             span = _interval(result.low, result.high)
             table.add_row(label, f"{result.success_rate:.3f}", span)
+        for label, value in _pass_rows(self.pass_at):
+            table.add_row(label, f"{value:.3f}", "")
         for key, label in _SHOWN:
             table.add_row(label, f"{self.totals[key]:.3f}", "")
         table.add_row("episodes", f"{self.totals['episodes']:.0f}", "")
@@ -153,6 +159,7 @@ def evaluate_episodes(
         confidence=confidence,
         tasks=len(by_task),
         samples_per_task=len(finished) / len(by_task) if by_task else 0.0,
+        pass_at=mean_pass_at(list(by_task.values())),
         policy_version=min(played, default=-1),
         setup=setup,
     )
@@ -177,6 +184,14 @@ def _successes_by_task(episodes: Sequence[Episode]) -> dict[str, tuple[int, int]
         successes, n = counts.get(episode.task, (0, 0))
         counts[episode.task] = (successes + episode.success, n + 1)
     return counts
+
+
+def _pass_rows(pass_at: Mapping[int, float]) -> list[tuple[str, float]]:
+    """Return the rows of the table: none where no task has two samples."""
+    most = max(pass_at, default=1)
+    if most == 1:
+        return []
+    return [(f"avg@{most}" if k == 1 else f"pass@{k}", value) for k, value in pass_at.items()]
 
 
 def _interval(low: float, high: float) -> str:

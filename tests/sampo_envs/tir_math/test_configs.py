@@ -1,0 +1,29 @@
+"""The shipped configs build what they say."""
+
+from fit_parser import build_fit, parse_fit
+from sampo.filtering import RejectOverlong, RejectVoidTurns
+from sampo.rollout.conversation import TranscriptContext
+from sampo_envs.tir_math import FileProblems, GeneratedProblems, TirMathEnv
+
+RUN = "experiments/tir_math_qwen3_4b"
+
+
+def test_the_environment() -> None:
+    data = build_fit("--config", "quickstart", "--config", "envs/tir_math").data
+    env = data.player.env
+    assert isinstance(env, TirMathEnv) and isinstance(data.player.context, TranscriptContext)
+    assert env.problems == GeneratedProblems(levels=(2, 3))
+    assert (env.max_turns, env.tool.sandbox.weakest) == (5, "rlimits")
+    assert list(data.sampling.stop) == ["```\n"]
+
+
+def test_the_papers_run() -> None:
+    built = build_fit("--config", RUN)
+    env, loss = built.data.player.env, built.model.loss
+    assert isinstance(env.problems, FileProblems) and env.tool.sandbox.weakest == "bubblewrap"
+    assert built.data.judges.episode_filters == [RejectVoidTurns(), RejectOverlong()]
+    assert (loss.surrogate.clip_low, loss.surrogate.clip_high, loss.kl_coef) == (0.2, 0.28, 0.0)
+    plan = built.data.plan
+    mini_batches = parse_fit("--config", RUN).model.num_mini_batches
+    # Mini-batches of 128 episodes, each one row.
+    assert plan.groups_per_update * plan.group_size / mini_batches == 128

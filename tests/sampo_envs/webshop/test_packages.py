@@ -1,0 +1,26 @@
+"""What importing the environment needs, and what it must not load."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+
+
+@pytest.mark.parametrize("package", ["rapidfuzz", "regex"])
+def test_a_missing_package_is_named_with_its_extra(package: str) -> None:
+    done = run(f"import sys; sys.modules[{package!r}] = None; import sampo_envs.webshop")
+    last = done.stderr.splitlines()[-1]
+    assert "MissingDependencyError" in last
+    assert f"the package {package} is not installed" in last
+    assert "pip install sampo[webshop]" in last
+
+
+def test_nothing_heavy_is_imported() -> None:
+    heavy = "{'torch', 'transformers', 'spacy', 'bs4', 'flask'}"
+    done = run(f"import sys, sampo_envs.webshop; print({heavy} & sys.modules.keys())")
+    assert done.stdout.strip() == "set()", done.stderr
