@@ -76,7 +76,7 @@ def test_the_config_of_a_fit_serves(capsys: pytest.CaptureFixture[str], tmp_path
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--model.loss.kl_coef", "-1"], "must not be negative"),
+        (["--model.loss.kl_coef", "-1"], "must be 0 or more"),
         (["--model.reference", "false"], "keep the reference"),
         (["--model.mini_batch_rows", "64"], "same thing in two ways"),
         (["--model.epochs", "0"], "at least 1"),
@@ -88,6 +88,9 @@ def test_the_config_of_a_fit_serves(capsys: pytest.CaptureFixture[str], tmp_path
         (["--model.batch_advantage", "GAE"], "needs a value head"),
         (["--model.adaptive_kl.target", "0.1", "--model.loss.kl_coef", "0"], "which is 0"),
         (["--data.group_size", "0"], "at least 1"),
+        (["--data.sampling.temperature", "0"], "the policy's own distribution"),
+        (["--data.sampling.top_p", "0.9"], "the policy's own distribution"),
+        (["--data.sampling.top_k", "5"], "the policy's own distribution"),
         (["--data.group_filter", "SpreadFiltr"], "'SpreadFilter'"),
     ],
 )

@@ -79,5 +79,6 @@ MODEL = (
     "shuffle",
     "reference",
     "max_new_tokens",
+    "value_learning_rate",
     "gradient_checkpointing",
 )

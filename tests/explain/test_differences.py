@@ -18,6 +18,7 @@ from sampo.losses import (
     Clip,
     DetachedClip,
     EntropyBalanced,
+    GeometricMean,
     PolicyLoss,
     Ratio,
     Reinforce,
@@ -60,11 +61,6 @@ def test_sampo_takes_the_sides_of_the_docs(make_run) -> None:
     ("loss", "point", "here"),
     [
         (PolicyLoss(aggregation=Aggregation(kind="token_mean")), "aggregation", "the paper's"),
-        (
-            PolicyLoss(aggregation=Aggregation(kind="sum_over_max_length", max_length=9)),
-            "sum over a fixed length",
-            "the paper's, T_max 9",
-        ),
         (
             PolicyLoss(aggregation=Aggregation(kind="sequence_mean_token_sum")),
             "aggregation",
@@ -116,6 +112,11 @@ def test_sides_of_the_loss(make_run, loss: PolicyLoss, point: str, here: str) ->
             "statistics of the scores",
             "over the episodes of the group",
         ),
+        (
+            {"advantage": GRPO(baseline_over="episodes")},
+            "episodes with equal means",
+            "a turn's distance to the mean as it is",
+        ),
         ({"advantage": GRPO(divide_by_std=False)}, "division by std", "not divided"),
         ({"advantage": RLOO(singleton="score")}, "a pool of one", "the score itself"),
         ({"advantage": GiGPO(similarity=0.9)}, "the same state", "text 0.9 alike"),
@@ -144,6 +145,31 @@ def test_sides_of_the_loss(make_run, loss: PolicyLoss, point: str, here: str) ->
 )
 def test_sides_of_the_rest(make_run, settings, point: str, here: str) -> None:
     assert sides(make_run(**settings))[point] == here
+
+
+def test_equal_means_matter_only_where_they_are_divided_by(make_run) -> None:
+    for advantage in (GRPO(), GRPO(baseline_over="episodes", divide_by_std=False)):
+        assert "episodes with equal means" not in sides(make_run(advantage=advantage))
+
+
+@pytest.mark.parametrize(
+    ("loss", "code"),
+    [
+        (PolicyLoss(ratio=TOKEN, surrogate=Clip()), "token ±20, sequence ≤ 10"),
+        (PolicyLoss(ratio=TOKEN, surrogate=EntropyBalanced()), "none in AEPO and GMPO"),
+        (PolicyLoss(surrogate=GeometricMean()), "none in AEPO and GMPO"),
+    ],
+)
+def test_the_code_bounds_log_ratios_in_some_methods(make_run, loss: PolicyLoss, code: str) -> None:
+    (found,) = (line for line in differences(make_run(loss)) if line.point == "bounds of log-ratio")
+    assert found.code == code
+
+
+def test_paper_and_code_agree_on_dr_grpo(make_run) -> None:
+    rule = Aggregation(kind="sum_over_max_length", max_length=64)
+    loss = PolicyLoss(ratio=TOKEN, surrogate=Clip(), aggregation=rule)
+    assert not [line for line in differences(make_run(loss)) if "T_max" in line.code]
+    assert "sum over a fixed length" not in sides(make_run(loss))
 
 
 def test_what_a_config_does_not_touch_is_left_out(make_run) -> None:

@@ -16,7 +16,7 @@ def test_sampo_is_the_formula_of_the_docs(written) -> None:
         "L = 1/N Σ_i 1/T_i Σ_t [ max(−A_i s_i, −A_i clip(s_i, 0.997, 1.004)) + 0.01 k3_t ]"
     )
     assert run.meaning("s_i").startswith("exp( 1/T_i Σ_t log π(y_t)/π_old(y_t) )")
-    assert run.meaning("k3_t").startswith("exp(d_t) − d_t − 1")
+    assert run.meaning("k3_t").startswith("min(exp(d_t) − d_t − 1, 10)")
     assert run.meaning("A_i").startswith("E_i + 1 · D_i")
     assert run.meaning("E_i").startswith("(S_i − mean S) / (std S + 1e-6)")
     assert run.meaning("Q_i").startswith("Σ_(j≥i) 0.95^(j−i) reward_j − 0.1 [turn i invalid]")

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import pytest
+import torch
 
 from sampo.advantages import GAE, KLReward, TurnReward
 from sampo.losses import AdaptiveKL, KLPenalty, PolicyLoss, Ratio, ValueLoss
+from sampo.losses.kl import kl_estimate
 
 TOKEN_RATIO = Ratio(level="token")
 
@@ -23,6 +25,19 @@ def test_kl_terms(written, kl: KLPenalty, term: str) -> None:
     run = written(PolicyLoss(kl=kl))
     assert f"{term} ]" in run.line
     assert ("r_t" in run.symbols) == ("r_t" in term)
+
+
+def test_the_cuts_of_k3_are_shown_and_real(written) -> None:
+    run = written()
+    assert run.meaning("k3_t") == "min(exp(d_t) − d_t − 1, 10)   KL to the frozen first policy"
+    assert run.meaning("d_t") == "log π_ref(y_t) − log π(y_t)   in k3 cut to [−20, 20]"
+    far = torch.tensor([-50.0, 50.0])
+    values = kl_estimate(torch.zeros(2), far, "k3")
+    assert values.tolist() == [10.0, 10.0]
+    other = written(PolicyLoss(kl=KLPenalty(kind="k2")))
+    assert other.meaning("d_t") == "log π_ref(y_t) − log π(y_t)"
+    weighted = written(PolicyLoss(kl=KLPenalty(gradient="importance_weighted")))
+    assert weighted.meaning("k3_t").endswith("log r_t cut to [−20, 20] here")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +75,12 @@ def test_value_loss_and_gae(written) -> None:
     run = written(loss, batch_advantage=GAE(lam=0.95), advantage=TurnReward())
     assert "−A_t r_t" in run.line
     assert run.line.endswith("+ 0.5 U_t ]")
-    assert "clip(V_t − V_old, −0.2, 0.2)" in run.meaning("U_t")
+    assert "(V°_t + clip(V_t − V°_t, −0.2, 0.2) − G_t)²" in run.meaning("U_t")
+    assert run.meaning("U_t").endswith(
+        "V_t: the value head before token t, now; V°_t: at the rollout"
+    )
+    assert run.meaning("G_t").startswith("A_t + V°_t")
+    assert run.meaning("δ_t").startswith("ρ_t + V°_(t+1) − V°_t")
     assert run.meaning("A_t").startswith("δ_t + 0.95 A_(t+1)")
     assert run.meaning("A⁰_i").startswith("reward_i − 0.1 [turn i invalid]")
     free = PolicyLoss(value=ValueLoss(clip=None))

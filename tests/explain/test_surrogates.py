@@ -65,5 +65,6 @@ def test_geometric_mean_of_clipped_tokens(written) -> None:
     run = written(PolicyLoss(surrogate=GeometricMean(clip_low=0.3)))
     assert "−A_i s_i" in run.line
     assert run.meaning("l_t").endswith("where A_i > 0 at most 0.4, where < 0 at least −0.3")
+    assert run.meaning("s_i").endswith("over the tokens of turn i; log s_i cut above 10")
     wide = written(PolicyLoss(surrogate=GeometricMean(), ratio=Ratio(level="episode")))
     assert "−Ā_e s_e" in wide.line

@@ -20,7 +20,11 @@ def explain(trainer: L.Trainer, model: SampoModule, datamodule: RolloutDataModul
         trainer: says how long the run is.
         model: the module, its policy not loaded.
         datamodule: the data, nothing of it opened.
+
+    Raises:
+        ConfigError: a fit would refuse it, too.
     """
+    datamodule.check_training_sampling()
     run = Run(model=model, data=datamodule, updates=updates_of(trainer, datamodule))
     console = Console(highlight=False)
     with console.capture() as text:

@@ -152,18 +152,26 @@ class RolloutDataModule(PlayingDataModule):
         _ = self.renderer
         if stage != "fit":
             return
+        self.check_training_sampling()
+        if self.plan.group_size == 1 and self.advantage.compares_episodes:
+            rank_zero_warn(
+                "data.group_size is 1, so group-relative advantages are all zero: "
+                f"{type(self.advantage).__name__} has nothing to compare an episode with. Set it "
+                "to 2 or more, or data.advantage to one for single episodes, such as ReMax."
+            )
+
+    def check_training_sampling(self) -> None:
+        """Refuse training on a distribution that is not the policy's.
+
+        Raises:
+            ConfigError: `sampling` is greedy or truncated.
+        """
         params = self.sampling
         if params.temperature == 0 or params.top_p < 1 or params.top_k > 0:
             raise ConfigError(
                 "data.sampling must be the policy's own distribution in training (temperature "
                 "above 0, top_p 1, top_k 0): replies from a truncated one would be trained on as "
                 "if the policy had written them. Truncate in data.eval_sampling instead."
-            )
-        if self.plan.group_size == 1 and self.advantage.compares_episodes:
-            rank_zero_warn(
-                "data.group_size is 1, so group-relative advantages are all zero: "
-                f"{type(self.advantage).__name__} has nothing to compare an episode with. Set it "
-                "to 2 or more, or data.advantage to one for single episodes, such as ReMax."
             )
 
     def train_dataloader(self) -> TrainLoader:

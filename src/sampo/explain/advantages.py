@@ -211,8 +211,9 @@ def gae(part: GAE, run: Run) -> Formula:
             Definition(symbol="A_t", formula=f"δ_t + {lam}A_(t+1)", words=end),
             Definition(
                 symbol="δ_t",
-                formula=f"ρ_t + {ahead}V_(t+1) − V_t",
-                words=f"V: the value head before token t; 0 after the {part.chain}'s end",
+                formula=f"ρ_t + {ahead}V°_(t+1) − V°_t",
+                words=f"V°_t: the value head before token t at the rollout, a number; 0 after the "
+                f"{part.chain}'s end",
             ),
             _token_reward(part.kl_coef, run),
         ),

@@ -13,11 +13,12 @@ def _statistics(run: Run) -> Difference | None:
     part = run.data.advantage
     if not isinstance(part, GRPO | GiGPO):
         return None
+    vgrpo = isinstance(part, GRPO) and part.baseline_over == "episodes"
     names = {"turns": "all turns", "episodes": "the episodes", "first_turns": "the first turns"}
     return Difference(
         point="statistics of the scores",
         paper='"in the batch" (Eq. S16)',
-        code="over all turns of the group",
+        code="over all turns of the group" + ("; VGRPO: over the episodes" if vgrpo else ""),
         here=f"over {names[part.baseline_over]} of the group",
     )
 
@@ -35,6 +36,18 @@ def _division(run: Run) -> Difference | None:
         paper="unspecified",
         code="both are used",
         here="divided" if divides else "not divided",
+    )
+
+
+def _no_spread(run: Run) -> Difference | None:
+    part = run.data.advantage
+    if not isinstance(part, GRPO) or part.baseline_over != "episodes" or not part.divide_by_std:
+        return None
+    return Difference(
+        point="episodes with equal means",
+        paper=NOTHING,
+        code="a turn's distance to the mean is divided by 1e-6",
+        here="a turn's distance to the mean as it is",
     )
 
 
@@ -176,6 +189,7 @@ def _training_success(run: Run) -> Difference | None:
 DATA_POINTS: tuple[Point, ...] = (
     _statistics,
     _division,
+    _no_spread,
     _alone,
     _same_state,
     _next_turn,

@@ -6,7 +6,14 @@ from sampo.explain.difference import NOTHING, Difference, Point
 from sampo.explain.formula import num
 from sampo.explain.regularisers import regulariser_terms
 from sampo.explain.run import Run
-from sampo.losses import Clip, DetachedClip, EntropyBalanced, Reinforce, SoftGate
+from sampo.losses import (
+    Clip,
+    DetachedClip,
+    EntropyBalanced,
+    GeometricMean,
+    Reinforce,
+    SoftGate,
+)
 
 
 def _aggregation(run: Run) -> Difference | None:
@@ -28,17 +35,6 @@ def _micro_batches(run: Run) -> Difference:
         paper=NOTHING,
         code="each apart, then averaged",
         here="as one mini-batch",
-    )
-
-
-def _max_length(run: Run) -> Difference | None:
-    if run.loss.aggregation.kind != "sum_over_max_length":
-        return None
-    return Difference(
-        point="sum over a fixed length",
-        paper="divided by N · T_max (Eq. S5)",
-        code="divided by T_max only",
-        here=f"the paper's, T_max {run.loss.aggregation.max_length}",
     )
 
 
@@ -84,10 +80,11 @@ def _log_bounds(run: Run) -> Difference | None:
     if isinstance(run.loss.surrogate, Reinforce):
         return None
     low, high = run.loss.ratio.bounds
+    unbounded = isinstance(run.loss.surrogate, EntropyBalanced | GeometricMean)
     return Difference(
         point="bounds of log-ratio",
         paper="none",
-        code="token ±20, sequence ≤ 10",
+        code="none in AEPO and GMPO" if unbounded else "token ±20, sequence ≤ 10",
         here=f"≤ {num(high)}" if low == -float("inf") else f"{num(low)} to {num(high)}",
     )
 
@@ -197,7 +194,6 @@ def _mini_batches(run: Run) -> Difference | None:
 LOSS_POINTS: tuple[Point, ...] = (
     _aggregation,
     _micro_batches,
-    _max_length,
     _other_terms,
     _turn_clip,
     _dual_clip,

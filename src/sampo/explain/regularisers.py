@@ -40,11 +40,13 @@ def _estimate(kl: KLPenalty) -> Formula:
         "k1": "−d_t",
         "abs": "distance of the log-probabilities",
         "k2": "d_t² / 2",
-        "k3": "exp(d_t) − d_t − 1",
+        "k3": "min(exp(d_t) − d_t − 1, 10)",
     }[kl.kind]
     words = "KL to the frozen first policy"
     words += "; its gradient is that of d_t² / 2" if kl.gradient == "k2" else ""
-    distance = Definition(symbol="d_t", formula="log π_ref(y_t) − log π(y_t)")
+    words += "; log r_t cut to [−20, 20] here" if kl.gradient == "importance_weighted" else ""
+    cut = "in k3 cut to [−20, 20]" if kl.kind == "k3" else ""
+    distance = Definition(symbol="d_t", formula="log π_ref(y_t) − log π(y_t)", words=cut)
     return Formula(
         term=symbol, where=(Definition(symbol=symbol, formula=text, words=words), distance)
     )
@@ -69,8 +71,9 @@ def _value(run: Run) -> Formula:
         return Formula(term=term, where=by_name(value, "U_t").where)
     error = "(V_t − G_t)²"
     if value.clip is not None:
-        near = f"(V_old + clip(V_t − V_old, {num(-value.clip)}, {num(value.clip)}) − G_t)²"
+        near = f"(V°_t + clip(V_t − V°_t, {num(-value.clip)}, {num(value.clip)}) − G_t)²"
         error = f"max({error}, {near})"
-    words = "V: the value head before token t; G_t: its target, A_t + V_t before whitening"
+    words = "V_t: the value head before token t, now; V°_t: at the rollout"
     line = Definition(symbol="U_t", formula=f"1/2 {error}", words=words)
-    return Formula(term=term, where=(line,))
+    target = Definition(symbol="G_t", formula="A_t + V°_t", words="A_t before any whitening")
+    return Formula(term=term, where=(line, target))

@@ -21,15 +21,11 @@ _SEGMENTS = {"turn": ("i", "turn i"), "episode": ("e", "episode e")}
 @formula.register(Ratio)
 def ratio(part: Ratio, run: Run) -> Formula:
     """Return the ratio of a token, or the mean or product over a segment."""
-    symbol = run.ratio_symbol
-    low, high = part.bounds
-    cut = f"log {symbol} cut to [{num(low)}, {num(high)}]"
+    symbol, cut = run.ratio_symbol, _cut(part, run)
     if part.level == "token":
         words = f"one ratio per token; {cut}"
         return _ratio(symbol, "π(y_t) / π_old(y_t)", words)
     index, segment = _SEGMENTS[part.level]
-    if low == -float("inf"):
-        cut = f"log {symbol} cut above {num(high)}"
     tokens = f"over the T_{index} tokens of {segment}; {cut}"
     if part.length_normalise:
         mean = f"exp( 1/T_{index} Σ_t log π(y_t)/π_old(y_t) )"
@@ -83,7 +79,11 @@ def geometric_mean(part: GeometricMean, run: Run) -> Formula:
     same = run.advantage_per_turn and index == "i"
     advantage = "A_i" if same else f"Ā_{index}"
     where = (
-        Definition(symbol=symbol, formula=f"exp( {inner} )", words=f"over the tokens of {segment}"),
+        Definition(
+            symbol=symbol,
+            formula=f"exp( {inner} )",
+            words=f"over the tokens of {segment}; {_cut(run.loss.ratio, run)}",
+        ),
         Definition(
             symbol="l_t",
             formula="log π(y_t)/π_old(y_t)",
@@ -131,6 +131,14 @@ def reinforce(part: Reinforce, run: Run) -> Formula:
 def unclipped(part: Unclipped, run: Run) -> Formula:
     """Return the importance-weighted policy gradient."""
     return Formula(term=f"−{run.advantage_symbol} {run.ratio_symbol}")
+
+
+def _cut(part: Ratio, run: Run) -> str:
+    """Return where the log of a ratio is cut, in words."""
+    low, high = part.bounds
+    if low == -float("inf"):
+        return f"log {run.ratio_symbol} cut above {num(high)}"
+    return f"log {run.ratio_symbol} cut to [{num(low)}, {num(high)}]"
 
 
 def _ratio(symbol: str, text: str, words: str) -> Formula:
