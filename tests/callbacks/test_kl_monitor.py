@@ -24,6 +24,7 @@ def test_values_by_hand():
         old_logprobs=torch.full((4,), -1.0),
         log_ratio=log_ratio,
         log_weight=log_ratio,
+        in_range=log_ratio,
         clipped=never,
         clipped_lower=never,
         kept=~never,

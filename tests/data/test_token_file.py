@@ -17,6 +17,7 @@ LOG = TokenLog(
     old_logprobs=torch.tensor([-0.1, -0.2, -0.3, -0.4, -0.5, -0.6]),
     log_ratio=torch.tensor([0.01, 0.02, 0.03, 0.04, 0.05, float("inf")]),
     log_weight=torch.tensor([0.5, 0.5, 0.25, 0.125, 0.125, 0.125], dtype=torch.bfloat16),
+    in_range=torch.tensor([0.5, 0.5, 0.25, 0.125, 0.125, 0.125], dtype=torch.bfloat16),
     clipped=torch.tensor([True, False, False, False, True, False]),
     clipped_lower=torch.tensor([False, False, True, False, True, False]),
     kept=torch.tensor([True, True, False, True, True, False]),
@@ -57,6 +58,7 @@ def test_a_token_costs_about_twenty_bytes(tmp_path):
         "old_logprobs",
         "log_ratio",
         "log_weight",
+        "in_range",
         "entropy",
         "ref_log_ratio",
     ):

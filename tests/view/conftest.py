@@ -85,6 +85,7 @@ def token_log(num_turns: int) -> TokenLog:
         old_logprobs=-0.5 * ones,
         log_ratio=0.1 * ones,
         log_weight=0.05 * ones,
+        in_range=0.05 * ones,
         clipped=second,
         clipped_lower=torch.zeros_like(second),
         kept=torch.arange(len(turns)) % 3 != 2,
