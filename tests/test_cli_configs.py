@@ -1,5 +1,6 @@
 """Naming a class starts it afresh, in files and on the command line; everything else merges."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from jsonargparse import Namespace
 
 from fit_parser import build_fit, parse_fit
 from sampo.cli_configs import forget_replaced
+from sampo.errors import ConfigError
 
 
 def files(folder: Path, *configs: object) -> list[str]:
@@ -144,3 +146,28 @@ def test_what_is_no_mapping_forgets_nothing(given: object) -> None:
     forget_replaced(chosen, given)
     forget_replaced(chosen, {"a": 3, "unknown": {"b": 1}})
     assert chosen == before
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"model": {"loss": None}}, "0.yaml: model.loss must not be null; leave it out"),
+        ({"model": {"loss": {"ratio": None}}}, "0.yaml: model.loss.ratio must not be null"),
+        (
+            {"model": {"max_new_tokens": 5}},
+            "0.yaml: model.max_new_tokens is linked to data.sampling.max_new_tokens; set that.",
+        ),
+        ({"data": {"tokenizer": "x"}}, "0.yaml: data.tokenizer is linked to model.policy"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(tmp_path: Path, config: object, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)):
+        parse_fit("--config=quickstart", *files(tmp_path, config))
+
+
+def test_what_may_be_null_can_be(tmp_path: Path) -> None:
+    nulls = {"model": {"loss": {"masking": None, "value": None}}, "data": {"shaping": None}}
+    loss = parse_fit(
+        "--config=quickstart", "--config=algorithms/grpo_sm", *files(tmp_path, nulls)
+    ).model.loss
+    assert loss.masking is None and loss.value is None

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fit_parser import parse_fit
+from sampo.cli import main
 
 SURROGATES = "Clip, DetachedClip, EntropyBalanced, GeometricMean, Reinforce, SoftGate, Unclipped."
 
@@ -152,3 +153,17 @@ def test_linked_settings(capsys: pytest.CaptureFixture[str], name: str, source: 
 )
 def test_values_of_a_group(capsys: pytest.CaptureFixture[str], value: str, sentence: str) -> None:
     assert refused(capsys, "--model.loss.kl", value).startswith(sentence)
+
+
+def test_a_null_inside_of_a_setting_that_may_be_null_is_one_sentence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(
+            ["explain", "--config=quickstart", "--config=algorithms/grpo_sm"]
+            + ["--model.loss.masking.threshold=null"]
+        )
+    assert stopped.value.code == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert lines[-1].startswith("sampo: error: (threshold=None, level='turn'")
+    assert "does not fit: '>=' not supported" in lines[-1]

@@ -7,9 +7,10 @@ same problem, so a split owns *problems*: a stable hash of what a problem is say
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import overload
+from dataclasses import dataclass, replace
+from typing import Self, overload
 
 from sampo.errors import ConfigError, did_you_mean
 
@@ -40,18 +41,15 @@ def known_split(split: str, env: str) -> str:
 
 
 @dataclass(frozen=True)
-class TaskNames(Sequence[str]):
-    """The tasks of a split, written only when asked for.
+class LazyNames(Sequence[str], ABC):
+    """Tasks by number, written only when asked for."""
 
-    Example:
-        >>> names = TaskNames("val", range(65536, 65540))
-        >>> len(names), names[0], "val/7" in names
-        (4, 'val/65536', False)
-    """
-
-    split: str
     numbers: Sequence[int]
     """Seeds or positions, in the order of the tasks."""
+
+    @abstractmethod
+    def write(self, number: int) -> str:
+        """Return the task of a number."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -59,15 +57,32 @@ class TaskNames(Sequence[str]):
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
-    def __getitem__(self, index: slice) -> TaskNames: ...
-    def __getitem__(self, index: int | slice) -> str | TaskNames:
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> str | Self:
         """Return one task, or the tasks of a slice."""
         if isinstance(index, slice):
-            return TaskNames(self.split, self.numbers[index])
-        return f"{self.split}/{self.numbers[index]}"
+            return replace(self, numbers=self.numbers[index])
+        return self.write(self.numbers[index])
 
     def __iter__(self) -> Iterator[str]:
-        return (f"{self.split}/{number}" for number in self.numbers)
+        return (self.write(number) for number in self.numbers)
+
+
+@dataclass(frozen=True)
+class TaskNames(LazyNames):
+    """The tasks `split/number`.
+
+    Example:
+        >>> names = TaskNames(range(65536, 65540), "val")
+        >>> len(names), names[0], "val/7" in names
+        (4, 'val/65536', False)
+    """
+
+    split: str
+
+    def write(self, number: int) -> str:
+        """Return the task of a number."""
+        return f"{self.split}/{number}"
 
     def __contains__(self, task: object) -> bool:
         """Return whether this is one of the tasks, without writing them all."""
@@ -76,7 +91,5 @@ class TaskNames(Sequence[str]):
         number = task.removeprefix(f"{self.split}/")
         # isdecimal alone would take other scripts' digits and leading zeros.
         return (
-            number.isdecimal()
-            and task == f"{self.split}/{int(number)}"
-            and int(number) in self.numbers
+            number.isdecimal() and task == self.write(int(number)) and int(number) in self.numbers
         )

@@ -14,6 +14,7 @@ from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from transformers.utils.logging import disable_progress_bar
 
 from sampo.cli_configs import ConfigParser, NamedConfigFile
+from sampo.cli_errors import explain_union
 from sampo.cloning import CloningModule
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
@@ -109,6 +110,8 @@ def main(args: list[str] | None = None) -> None:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, SampoError):
             cause = cause.__cause__
+        if cause is None and (sentence := explain_union(str(error))):
+            _fail(sentence)
         if cause is None:
             raise
         _fail(" ".join(str(cause).split()))

@@ -12,9 +12,11 @@ from typing import Any
 
 import yaml
 from jsonargparse import ActionConfigFile, Namespace  # pyright: ignore[reportPrivateImportUsage]
+from jsonargparse._actions import _ActionConfigLoad
 from jsonargparse._typehints import ActionTypeHint
 
 from sampo.cli_errors import PlainErrorParser
+from sampo.errors import ConfigError
 from sampo.resources import find_config
 
 
@@ -37,7 +39,9 @@ class NamedConfigFile(ActionConfigFile):
     ) -> None:
         """Resolve the name, forget what the file replaces, and apply it."""
         path = find_config(values)
-        forget_replaced(cfg, _loaded(path.read_text(encoding="utf-8")))
+        given = _loaded(path.read_text(encoding="utf-8"))
+        refuse_ignored(parser, given, path.name)
+        forget_replaced(cfg, given)
         super().__call__(parser, cfg, str(path), option_string)
 
 
@@ -80,6 +84,27 @@ def forget_replaced(chosen: Namespace, given: Any) -> None:
         elif isinstance(before, Namespace) and isinstance(value, Mapping):
             short = has_class and not {"init_args", "dict_kwargs"} & value.keys()
             forget_replaced(before.get("init_args", Namespace()) if short else before, value)
+
+
+def refuse_ignored(parser: Any, given: Any, file: str, prefix: str = "") -> None:
+    """Refuse what the parser would take from a file and then not use.
+
+    A group that is null would lose its defaults, and a linked setting is overwritten.
+
+    Raises:
+        ConfigError: names the setting and the file.
+    """
+    links = {link.target[0]: link.source[0][0] for link in parser._links_group._group_actions}
+    groups = {a.dest for a in parser._actions if isinstance(a, _ActionConfigLoad)}
+    for key, value in given.items() if isinstance(given, Mapping) else ():
+        name = f"{prefix}{key}"
+        if name in links:
+            raise ConfigError(f"{file}: {name} is linked to {links[name]}; set that.")
+        if value is None and name in groups:
+            raise ConfigError(
+                f"{file}: {name} must not be null; leave it out, or set what is in it."
+            )
+        refuse_ignored(parser, value, file, f"{name}.")
 
 
 def _loaded(text: str) -> Any:

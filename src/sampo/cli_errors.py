@@ -208,3 +208,12 @@ def _classes_in(hint: Any) -> list[type]:
     if not inner and inspect.isclass(hint) and hint.__module__ != "builtins":
         return [hint]
     return [kind for part in inner for kind in _classes_in(part)]
+
+
+def explain_union(text: str) -> str | None:
+    """Return what is wrong with a setting that may be null; None: the text is of another kind."""
+    if "Union subtypes" not in text:
+        return None
+    reasons = re.findall(r"^\s*- (?!Expected a <class 'NoneType'>)(.+)$", text, re.MULTILINE)
+    given = re.search(r"Given value: (?:Namespace)?(.+)", text)
+    return f"{given[1] if given else 'A setting'} does not fit: {'; '.join(reasons)}."

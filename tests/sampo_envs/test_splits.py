@@ -15,7 +15,7 @@ def test_owners_are_written_in_stone_and_shared_out_as_promised() -> None:
 
 
 def test_names_are_a_lazy_sequence() -> None:
-    names = TaskNames("val", range(65536, 65540))
+    names = TaskNames(range(65536, 65540), "val")
     assert list(names) == [names[i] for i in range(4)] and list(names[1:3]) == list(names)[1:3]
     assert "val/65539" in names
     for other in ("val/65540", "val/065539", "train/65539", "val/", 65539):

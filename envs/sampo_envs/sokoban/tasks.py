@@ -68,7 +68,7 @@ class GeneratedLevels(LevelSource):
 
     def tasks(self, split: str) -> TaskNames:
         """Return the tasks `split/seed`."""
-        return TaskNames(split, SEEDS[known_split(split, "Sokoban")])
+        return TaskNames(SEEDS[known_split(split, "Sokoban")], split)
 
     def level(self, task: str) -> Level:
         """Return the level; the last 16,384 are remembered in each process."""
@@ -84,7 +84,7 @@ class FileLevels(LevelSource):
 
     def tasks(self, split: str) -> TaskNames:
         """Return the tasks `split/position`; positions count from 0 over all files."""
-        return TaskNames(split, _positions(self.path)[known_split(split, "Sokoban")])
+        return TaskNames(_positions(self.path)[known_split(split, "Sokoban")], split)
 
     def level(self, task: str) -> Level:
         """Return the level; the files are read once in each process."""

@@ -69,7 +69,7 @@ class GeneratedProblems(Problems):
 
     def tasks(self, split: str) -> TaskNames:
         """Return the tasks `split/seed`."""
-        return TaskNames(split, SEEDS[known_split(split, _ENV)])
+        return TaskNames(SEEDS[known_split(split, _ENV)], split)
 
     def problem(self, split: str, number: int) -> Question:
         """Return the first problem of a seed whose text belongs to the split."""
@@ -106,7 +106,7 @@ class FileProblems(Problems):
 
     def tasks(self, split: str) -> TaskNames:
         """Return the tasks `split/row`; rows count from 0."""
-        return TaskNames(split, _rows(self)[known_split(split, _ENV)])
+        return TaskNames(_rows(self)[known_split(split, _ENV)], split)
 
     def problem(self, split: str, number: int) -> Question:
         """Return the problem of a row."""

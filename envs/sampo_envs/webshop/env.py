@@ -9,6 +9,7 @@ import gymnasium
 
 from sampo.envs import PromptFormat, TextEnv, task_of
 from sampo.errors import ConfigError, EnvFailure, did_you_mean
+from sampo_envs.splits import LazyNames, TaskNames
 from sampo_envs.webshop.data import MADE_UP, data_folder
 from sampo_envs.webshop.expert import advise
 from sampo_envs.webshop.goals import Goal
@@ -20,7 +21,6 @@ from sampo_envs.webshop.splits import (
     PAPER_TRAIN_SEEDS,
     PAPER_VAL_SEEDS,
     SPLITS,
-    TaskNames,
     paper_order,
     paper_tasks,
 )
@@ -108,7 +108,7 @@ class WebShopEnv(TextEnv):
         self._score: Score | None = None
         self._turn = 0
 
-    def tasks(self, split: str) -> TaskNames:
+    def tasks(self, split: str) -> LazyNames:
         """Return the tasks of a split: `goal/index`, or with `paper_shuffled` `split/seed/index`.
 
         Raises:
@@ -118,7 +118,7 @@ class WebShopEnv(TextEnv):
         shop = self._shop()
         if self._split == "paper_shuffled":
             return paper_tasks(split, shop.num_goals)
-        return TaskNames(shop.goals_of(SPLITS.index(split)), "goal/{}".format)
+        return TaskNames(shop.goals_of(SPLITS.index(split)), "goal")
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -7,17 +7,14 @@ fixes what that makes of the known catalogues.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import overload
+
+from sampo_envs.splits import LazyNames, owner
 
 SPLITS = ("train", "val", "test")
-BUCKETS = (0,) * 6 + (1, 2)
-"""The place in `SPLITS` of a product by its hash."""
-
 PAPER_HELD_OUT = 500
 """The paper's code evaluates on the first 500 goals of a list, and trains on all after them."""
 PAPER_TRAIN_SEEDS = range(16)
@@ -28,55 +25,25 @@ validation workers."""
 
 def split_of(asin: str) -> int:
     """Return the place in `SPLITS` of the split that owns a product, in every release the same."""
-    return BUCKETS[hashlib.sha256(asin.encode()).digest()[0] % len(BUCKETS)]
+    return SPLITS.index(owner(asin))
 
 
 @dataclass(frozen=True)
-class TaskNames(Sequence[str]):
-    """The tasks of a split, written only when asked for.
-
-    Example:
-        >>> names = TaskNames(range(2), "goal/{}".format)
-        >>> list(names), names[-1], names[:1][0]
-        (['goal/0', 'goal/1'], 'goal/1', 'goal/0')
-    """
-
-    numbers: Sequence[int]
-    write: Callable[[int], str]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> TaskNames: ...
-    def __getitem__(self, index: int | slice) -> str | TaskNames:
-        """Return one task, or the tasks of a slice."""
-        if isinstance(index, slice):
-            return TaskNames(self.numbers[index], self.write)
-        return self.write(self.numbers[index])
-
-    def __iter__(self) -> Iterator[str]:
-        return (self.write(number) for number in self.numbers)
-
-
-@dataclass(frozen=True)
-class PaperTask:
-    """Writes the tasks of `paper_tasks`."""
+class PaperTasks(LazyNames):
+    """The tasks of `paper_tasks`."""
 
     split: str
     seeds: Sequence[int]
     first: int
     size: int
 
-    def __call__(self, number: int) -> str:
+    def write(self, number: int) -> str:
         """Return the task of a number."""
         seed, place = divmod(number, self.size)
         return f"{self.split}/{self.seeds[seed]}/{self.first + place}"
 
 
-def paper_tasks(split: str, goals: int) -> TaskNames:
+def paper_tasks(split: str, goals: int) -> PaperTasks:
     """Return the tasks of the paper's code, in which train and validation overlap.
 
     A task `train/7/1234` is goal 1,234 of the list as worker 7 shuffles it; there is no `test`.
@@ -88,7 +55,7 @@ def paper_tasks(split: str, goals: int) -> TaskNames:
         "test": (range(0), 0, 0),
     }[split]
     size = end - first
-    return TaskNames(range(len(seeds) * size), PaperTask(split, seeds, first, size))
+    return PaperTasks(range(len(seeds) * size), split, seeds, first, size)
 
 
 @lru_cache(maxsize=16)

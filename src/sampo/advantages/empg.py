@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -17,6 +15,7 @@ from sampo.advantages.batch import (
     Requirement,
     required,
 )
+from sampo.advantages.turns import Turns
 from sampo.errors import ConfigError
 
 
@@ -66,15 +65,11 @@ class EntropyModulation(BatchAdvantage):
         """Return the modulated advantages."""
         entropy = required(inputs.entropy, "entropy", "EntropyModulation")
         mask = inputs.action_mask
-        turns, number, counts = _unique(inputs.turn_ids[mask])
+        turns = Turns.of(inputs)
+        number = turns.number
         if len(turns) == 0:
             return BatchAdvantageOutput(advantages=torch.zeros_like(inputs.advantages))
-
-        def turn_mean(values: Tensor) -> Tensor:
-            sums = torch.zeros(len(turns), dtype=torch.float64, device=values.device)
-            return sums.index_add(0, number, values.to(torch.float64)) / counts
-
-        mean_entropy = turn_mean(entropy[mask])
+        mean_entropy = turns.mean(entropy[mask])
         low, high = mean_entropy.min(), mean_entropy.max()
         scaled = (mean_entropy - low) / (high - low + 1e-8)
         confidence = torch.exp(-self.k * scaled)
@@ -83,7 +78,7 @@ class EntropyModulation(BatchAdvantage):
             torch.exp(-self.k_future * scaled), _episode_of(inputs, number, len(turns))
         )
         tokens = inputs.advantages[mask].to(torch.float64) * gain[number] + bonus[number]
-        tokens = tokens - turn_mean(tokens).mean()
+        tokens = tokens - turns.mean(tokens).mean()
         advantages = torch.zeros_like(inputs.advantages)
         advantages[mask] = tokens.to(advantages.dtype)
         return BatchAdvantageOutput(advantages=advantages)
@@ -104,9 +99,3 @@ def _of_next_turn(values: Tensor, episodes: Tensor) -> Tensor:
     continues = ordered[1:] == ordered[:-1]
     following[order[:-1][continues]] = values[order[1:][continues]]
     return following
-
-
-def _unique(ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the distinct ids, the number of each entry's id among them, and the counts."""
-    unique = cast(Callable[..., tuple[Tensor, Tensor, Tensor]], torch.unique)  # pyright: ignore[reportUnknownMemberType]
-    return unique(ids, return_inverse=True, return_counts=True)

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import torch
-from torch import Tensor
 
 from sampo.advantages.batch import (
     BatchAdvantage,
@@ -17,6 +14,7 @@ from sampo.advantages.batch import (
     Requirement,
     required,
 )
+from sampo.advantages.turns import Turns
 from sampo.errors import ConfigError
 
 
@@ -52,13 +50,12 @@ class KLReward(BatchAdvantage):
     def __call__(self, inputs: BatchAdvantageInputs) -> BatchAdvantageOutput:
         """Return the advantages with each turn's KL taken off."""
         mask = inputs.action_mask
-        kl = required(inputs.kl, "kl", "KLReward")[mask].to(torch.float64)
-        unique = cast(Callable[..., tuple[Tensor, Tensor]], torch.unique)  # pyright: ignore[reportUnknownMemberType]
-        turns, number = unique(inputs.turn_ids[mask], return_inverse=True)
+        kl = required(inputs.kl, "kl", "KLReward")[mask]
+        turns = Turns.of(inputs)
         if len(turns) == 0:
             return BatchAdvantageOutput(advantages=torch.zeros_like(inputs.advantages))
-        total = kl.new_zeros(len(turns)).index_add(0, number, kl)
+        total = turns.sum(kl)
         cost = self.kl_coef * (total - total.mean())
         advantages = inputs.advantages.clone()
-        advantages[mask] -= cost[number].to(advantages.dtype)
+        advantages[mask] -= cost[turns.number].to(advantages.dtype)
         return BatchAdvantageOutput(advantages=advantages)

@@ -12,11 +12,12 @@ import lightning as L
 
 from sampo.callbacks.collapse_actions import Action, Rollback, Trouble, Warn
 from sampo.callbacks.healthy_checkpoints import HealthyCheckpoints
+from sampo.callbacks.latest import latest_rollout
 from sampo.callbacks.run_folder import run_folder
 from sampo.callbacks.weight_sync import WeightSync
 from sampo.collapse import Alarm, CollapseMonitor, Rule, Stage, default_rules
-from sampo.data.datamodule import RolloutDataModule
 from sampo.data.episode_log import EpisodeRecord, write_episodes
+from sampo.data.group_rollout import Rollout
 from sampo.errors import ConfigError
 from sampo.module import SampoModule
 
@@ -95,7 +96,7 @@ class CollapseDetector(L.Callback):
         """Keep what the run starts from."""
         assert isinstance(pl_module, SampoModule)
         if self.rolls_back and not self.healthy.written():
-            self.healthy.save(trainer, 0 if pl_module.update_step == 0 else self.healthy.every)
+            self.healthy.save(trainer, pl_module.update_step)
 
     def on_train_batch_end(
         self,
@@ -106,19 +107,18 @@ class CollapseDetector(L.Callback):
         batch_idx: int,
     ) -> None:
         """Judge the update, act, and keep a checkpoint if all is well."""
-        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
-        assert isinstance(pl_module, SampoModule) and isinstance(data, RolloutDataModule)
-        assert pl_module.last_update is not None and data.last_rollout is not None
+        assert isinstance(pl_module, SampoModule) and pl_module.last_update is not None
+        rollout = latest_rollout(trainer)
         signals = {f"train/{name}": value for name, value in pl_module.last_update.values.items()}
-        signals |= data.last_rollout.stats
+        signals |= rollout.stats
         update = pl_module.update_step
         alarms = self.monitor.update(update, signals)
         stage = self.monitor.stage
         if stage is Stage.HEALTHY:
             self._acted = (stage, update)
-            if self.rolls_back:
+            if self.rolls_back and update % self.healthy.every == 0:
                 self.healthy.save(trainer, update)
-        episodes = self._save_episodes(trainer, data) if alarms else None
+        episodes = self._save_episodes(trainer, rollout) if alarms else None
         done = self._act(trainer, pl_module, alarms, episodes)
         if trainer.is_global_zero:
             self._write(run_folder(trainer) / "alarms.jsonl", alarms, episodes, done)
@@ -170,10 +170,8 @@ class CollapseDetector(L.Callback):
             self._acted = (Stage.HEALTHY, update)
         return ", ".join(text for text in done if text)
 
-    def _save_episodes(self, trainer: L.Trainer, data: RolloutDataModule) -> Path:
+    def _save_episodes(self, trainer: L.Trainer, rollout: Rollout) -> Path:
         """Write the worst episodes of the rollout beside the alarms."""
-        rollout = data.last_rollout
-        assert rollout is not None
         episodes = [episode for group in rollout.all_groups for episode in group.episodes]
         worst = sorted(episodes, key=lambda episode: episode.score)[: self.num_episodes]
         suffix = f".rank{trainer.global_rank}.jsonl" if trainer.world_size > 1 else ".jsonl"

@@ -8,7 +8,7 @@ from typing import Any
 
 import lightning as L
 
-from sampo.data.datamodule import RolloutDataModule
+from sampo.callbacks.latest import latest_rollout
 
 
 class Costs(L.Callback):
@@ -40,9 +40,7 @@ class Costs(L.Callback):
         batch_idx: int,
     ) -> None:
         """Add up and log."""
-        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
-        assert isinstance(data, RolloutDataModule) and data.last_rollout is not None
-        stats = data.last_rollout.stats
+        stats = latest_rollout(trainer).stats
         sampled = stats["rollout/action_tokens"]
         discarded = stats["rollout/action_tokens_not_trained"]
         spent = {

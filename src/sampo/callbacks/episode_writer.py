@@ -13,11 +13,11 @@ import lightning as L
 import torch
 
 from sampo.batch import RolloutBatch
+from sampo.callbacks.latest import latest_rollout
 from sampo.callbacks.run_folder import run_folder
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
 from sampo.data.episode_log import EpisodeRecord, TurnPieces, write_episodes
-from sampo.data.group_rollout import Rollout
 from sampo.data.playing_datamodule import PlayingDataModule
 from sampo.data.rollout_records import rollout_records
 from sampo.data.token_file import token_path, write_tokens
@@ -90,7 +90,7 @@ class EpisodeWriter(L.Callback):
         data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         if not isinstance(data, RolloutDataModule):
             return
-        rollout = _rollout(data)
+        rollout = latest_rollout(trainer)
         if rollout.update % self.every_n_updates == 0:
             records = rollout_records(rollout, turn_advantages(batch))
             self._write(trainer, "update", rollout.update, records)
@@ -108,7 +108,7 @@ class EpisodeWriter(L.Callback):
             return
         data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         assert isinstance(data, RolloutDataModule)
-        rollout = _rollout(data)
+        rollout = latest_rollout(trainer)
         if rollout.update % self.every_n_updates == 0:
             assert pl_module.last_update is not None, "an update without a log"
             groups = rollout.groups[: self.token_groups]
@@ -198,12 +198,6 @@ def turn_advantages(batch: RolloutBatch) -> list[float | None]:
     advantages = values.new_full((int(turns.max()) + 1 if len(turns) else 0,), torch.nan)
     advantages[turns] = values
     return [None if math.isnan(value) else value for value in advantages.tolist()]
-
-
-def _rollout(data: RolloutDataModule) -> Rollout:
-    """Return what the present training batch was made of."""
-    assert data.last_rollout is not None, "a training batch without a rollout"
-    return data.last_rollout
 
 
 def _updates_done(trainer: L.Trainer) -> int:

@@ -31,9 +31,7 @@ class HealthyCheckpoints:
         """How often the run was put back."""
 
     def save(self, trainer: L.Trainer, update: int) -> None:
-        """Write one, if it is time; delete the oldest."""
-        if update % self.every:
-            return
+        """Write one; delete the oldest."""
         trainer.save_checkpoint(self.folder / f"healthy_{update:06d}.ckpt")
         for old in self.written()[1:-_KEPT]:
             if trainer.is_global_zero:

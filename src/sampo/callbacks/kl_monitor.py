@@ -9,8 +9,8 @@ import torch
 from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 
+from sampo.callbacks.latest import latest_rollout
 from sampo.controls import check_objective
-from sampo.data.datamodule import RolloutDataModule
 from sampo.errors import ConfigError
 from sampo.losses import AdaptiveKL, TokenLog, kl_estimate
 from sampo.module import SampoModule
@@ -64,12 +64,10 @@ class KLMonitor(L.Callback):
         batch_idx: int,
     ) -> None:
         """Log the distances of the update, and stop the run if it has gone too far."""
-        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
-        assert isinstance(pl_module, SampoModule) and isinstance(data, RolloutDataModule)
-        assert pl_module.last_update is not None and data.last_rollout is not None
+        assert isinstance(pl_module, SampoModule) and pl_module.last_update is not None
         places = [
             place
-            for group in data.last_rollout.groups
+            for group in latest_rollout(trainer).groups
             for episode in group.episodes
             for place in range(len(episode.turns))
         ]

@@ -8,7 +8,7 @@ import lightning as L
 from lightning.pytorch.utilities import rank_zero_warn
 
 from sampo.batch import RolloutBatch
-from sampo.data.datamodule import RolloutDataModule
+from sampo.callbacks.latest import latest_rollout, rollout_data
 
 _TOO_MANY_ZEROS = 3
 """One update without a lesson is chance, so many in a row are not."""
@@ -35,9 +35,7 @@ class RolloutStats(L.Callback):
         batch_idx: int,
     ) -> None:
         """Log the rollout that was just trained on."""
-        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
-        assert isinstance(data, RolloutDataModule) and data.last_rollout is not None
-        rollout = data.last_rollout
+        rollout, advantage = latest_rollout(trainer), rollout_data(trainer).advantage
         if rollout.failed:
             self._tell_once(
                 "failed",
@@ -45,14 +43,14 @@ class RolloutStats(L.Callback):
                 f"left out; the last one said: {rollout.failed[-1].error} (told once; the metric "
                 "rollout/failed_episodes goes on counting)",
             )
-        all_zero = data.advantage.compares_episodes and not bool(batch.advantages.any())
+        all_zero = advantage.compares_episodes and not bool(batch.advantages.any())
         self._zeros_in_a_row = self._zeros_in_a_row + 1 if all_zero else 0
         if self._zeros_in_a_row == _TOO_MANY_ZEROS:
             self._tell_once(
                 "zeros",
                 f"All advantages of {_TOO_MANY_ZEROS} updates in a row, up to update "
                 f"{rollout.update}, are zero, because the episodes of each group are worth the "
-                f"same to {type(data.advantage).__name__}: rewards teach nothing. Choose easier "
+                f"same to {type(advantage).__name__}: rewards teach nothing. Choose easier "
                 "tasks or a better policy, or raise data.group_size (told once; the metric "
                 "rollout/zero_spread_groups goes on counting)",
             )

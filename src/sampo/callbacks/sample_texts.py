@@ -7,7 +7,7 @@ from typing import Any
 import lightning as L
 from lightning.pytorch.loggers import TensorBoardLogger
 
-from sampo.data.datamodule import RolloutDataModule
+from sampo.callbacks.latest import latest_rollout
 from sampo.episode import Episode
 from sampo.errors import ConfigError
 from sampo.module import SampoModule
@@ -41,13 +41,11 @@ class SampleTexts(L.Callback):
         batch_idx: int,
     ) -> None:
         """Write the texts."""
-        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
-        assert isinstance(pl_module, SampoModule) and isinstance(data, RolloutDataModule)
-        assert data.last_rollout is not None
+        assert isinstance(pl_module, SampoModule)
         update = pl_module.update_step
         if update % self.every_n_updates:
             return
-        episodes = [e for group in data.last_rollout.all_groups for e in group.episodes]
+        episodes = [e for group in latest_rollout(trainer).all_groups for e in group.episodes]
         for logger in pl_module.loggers:
             if isinstance(logger, TensorBoardLogger):
                 for kind, episode in two_of(episodes).items():

@@ -8,6 +8,7 @@ from typing import Any
 import lightning as L
 
 from sampo.batch import RolloutBatch
+from sampo.callbacks.latest import latest_rollout
 from sampo.data.datamodule import RolloutDataModule
 
 
@@ -45,8 +46,7 @@ class Throughput(L.Callback):
         rates = {"time/trained_tokens_per_s": _rate(float(batch.lengths.sum()), seconds)}
         data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(data, RolloutDataModule):
-            assert data.last_rollout is not None, "a training batch without a rollout"
-            stats = data.last_rollout.stats
+            stats = latest_rollout(trainer).stats
             rollout_s = stats["time/rollout_s"]
             rates["time/sampled_tokens_per_s"] = _rate(stats["rollout/action_tokens"], rollout_s)
             rates["time/episodes_per_s"] = _rate(stats["rollout/episodes"], rollout_s)

@@ -74,41 +74,42 @@ _STAGES: tuple[StageName, ...] = ("warning", "collapsing", "collapsed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Above(Rule):
-    """The signal is large."""
+class _Level(Rule):
+    """The recent median against a fixed threshold."""
 
     threshold: float
+
+    @abstractmethod
+    def _severity(self, value: float) -> float: ...
 
     def judge(self, values: Sequence[float], baseline: float | None) -> Judgement | None:
         """Judge the recent median."""
         value = recent(values, self.window)
         if value is None:
             return None
+        side = type(self).__name__.lower()
         return Judgement(
             value=value,
             threshold=self.threshold,
-            severity=value / self.threshold,
-            message=f"{self.signal}: {value:.3g} is above {self.threshold:.3g}",
+            severity=self._severity(value),
+            message=f"{self.signal}: {value:.3g} is {side} {self.threshold:.3g}",
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Below(Rule):
+class Above(_Level):
+    """The signal is large."""
+
+    def _severity(self, value: float) -> float:
+        return value / self.threshold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Below(_Level):
     """The signal is small."""
 
-    threshold: float
-
-    def judge(self, values: Sequence[float], baseline: float | None) -> Judgement | None:
-        """Judge the recent median."""
-        value = recent(values, self.window)
-        if value is None:
-            return None
-        return Judgement(
-            value=value,
-            threshold=self.threshold,
-            severity=self.threshold / value if value > 0.0 else math.inf,
-            message=f"{self.signal}: {value:.3g} is below {self.threshold:.3g}",
-        )
+    def _severity(self, value: float) -> float:
+        return self.threshold / value if value > 0.0 else math.inf
 
 
 @dataclass(frozen=True, kw_only=True)

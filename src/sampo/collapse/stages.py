@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
@@ -44,5 +45,6 @@ class Alarm:
     """What was done."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
+        """Return plain values; null stands for a number that JSON cannot express."""
+        finite = self.value if math.isfinite(self.value) else None
+        return asdict(self) | {"value": finite}

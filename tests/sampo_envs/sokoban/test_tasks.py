@@ -101,7 +101,7 @@ def test_task_names_are_a_lazy_sequence():
     assert names[0] == "train/0" and names[-1] == "train/65535"
     assert list(names[2:4]) == ["train/2", "train/3"]
     assert names.index("train/9") == 9
-    assert names == TaskNames("train", range(65536))
+    assert names == TaskNames(range(65536), "train")
 
 
 @pytest.mark.parametrize(
