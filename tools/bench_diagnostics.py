@@ -53,6 +53,8 @@ def main() -> None:
     timed(SampoModule, "training_step", "update")
     for name in WATCHERS:
         timed(getattr(callbacks, name), "on_train_batch_end", name)
+    timed(callbacks.EpisodeWriter, "_add_to_stream", "EpisodeWriter")
+    timed(callbacks.EpisodeWriter, "on_train_batch_start", "EpisodeWriter")
     timed(RolloutDataModule, "_next_batch", "rollout")
     SampoCLI([*ARGS, *sys.argv[1:]])
     step = seconds["update"] + seconds["rollout"]

@@ -1,10 +1,10 @@
-"""Make the nano policy from nothing: tokenizer, random weights, demonstrations, clone.
+"""Make a nano policy from nothing: tokenizer, random weights, demonstrations, clone.
 
     OMP_NUM_THREADS=1 python tools/build_nano_policy.py --output runs/nano-sokoban
 
-Writes `init/` (the untrained policy), `demonstrations.parquet` and `clone/version_N/hf` (what ships
-as `nano-sokoban`). Settings: `configs/envs/sokoban_nano.yaml` and
-`configs/experiments/clone_sokoban_nano.yaml`; a seed gives the same policy on the same machine.
+Reads `configs/envs/ENV.yaml` and `configs/experiments/clone_ENV.yaml`. Writes `init/` (the
+untrained policy), `demonstrations.parquet` and `clone/version_N/hf` (what ships with sampo). A
+seed gives the same policy on the same machine. Options that are not its own go to `sampo collect`.
 """
 
 from __future__ import annotations
@@ -16,38 +16,68 @@ import sys
 from pathlib import Path
 
 import torch
+import yaml
+from jsonargparse import ArgumentParser
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from sampo_envs.sokoban import SokobanEnv
+from sampo.envs import PromptView, TextEnv
 
 CHAT_TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 TAGS = ("<action>", "</action>", "<think>", "</think>")
+CONFIGS = Path(__file__).parents[1] / "configs"
 
 
-def environment_text(levels: int, rendering: str) -> list[str]:
-    """Return messages as the policy will read and write them, from random play."""
-    env = SokobanEnv(rendering=rendering)
-    rng = random.Random(0)
+def environment(name: str) -> TextEnv:
+    """Return the environment of `configs/envs/NAME.yaml`."""
+    settings = yaml.safe_load((CONFIGS / "envs" / f"{name}.yaml").read_text())["data"]["env"]
+    parser = ArgumentParser()
+    parser.add_argument("--env", type=TextEnv)
+    return parser.instantiate(parser.parse_object({"env": settings})).env
+
+
+def environment_text(env: TextEnv, episodes: int, turns: int, explore: float) -> list[str]:
+    """Return messages as the policy will read and write them, without history.
+
+    `explore` is the share of random admissible actions; the others are the expert's.
+    """
+    rng, coin, prompts = random.Random(0), random.Random(1), env.prompt_format
     texts: list[str] = []
-    for task in env.tasks("train")[:levels]:
+    for task in env.tasks("train")[:episodes]:
         observation, info = env.reset(seed=0, options={"task": task})
-        for _ in range(5):
-            action = rng.choice(info["admissible_actions"])
-            texts.append(f"user\n{observation}\nassistant\n<action>{action}</action>\nsystem\n")
-            observation, _, over, _, info = env.step(action)
-            if over:
+        for turn in range(turns):
+            action, admissible = env.expert_action(), info.get("admissible_actions")
+            if admissible and (action is None or coin.random() < explore):
+                action = rng.choice(admissible)
+            assert action is not None, f"no expert and no admissible actions in {task}"
+            view = PromptView(
+                observation=observation,
+                first_observation=observation,
+                history=(),
+                turn=turn,
+                admissible_actions=admissible,
+            )
+            said, reply = prompts.message(view), prompts.reply(action)
+            texts.append(f"user\n{said}\nassistant\n{reply}\nsystem\n")
+            observation, _, terminated, truncated, info = env.step(action)
+            if terminated or truncated:
                 break
     return texts
 
 
-def build_tokenizer(texts: list[str], vocab_size: int) -> PreTrainedTokenizerFast:
-    """Return a byte-level BPE tokenizer in which the environment's words are single tokens."""
+def build_tokenizer(texts: list[str], vocab_size: int, digits: bool) -> PreTrainedTokenizerFast:
+    """Return a byte-level BPE tokenizer in which the environment's words are single tokens.
+
+    With `digits`, each digit is one too, so that numbers can be copied digit by digit.
+    """
     backend = Tokenizer(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    split: list[pre_tokenizers.PreTokenizer] = [pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    if digits:
+        split.insert(0, pre_tokenizers.Digits(individual_digits=True))
+    backend.pre_tokenizer = pre_tokenizers.Sequence(split) if digits else split[0]
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
@@ -95,31 +125,33 @@ def sampo(*args: str) -> None:
 def main() -> None:
     """Make all parts, in order."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--env", default="sokoban_nano", help="name of configs/envs/ENV.yaml")
     parser.add_argument("--output", type=Path, default=Path("runs/nano-sokoban"))
-    parser.add_argument("--rendering", default="relative")
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--vocab", type=int, default=512)
-    parser.add_argument("--levels", type=int, default=1500, help="levels the tokenizer reads")
+    parser.add_argument("--texts", type=int, default=1500, help="episodes the tokenizer reads")
+    parser.add_argument("--explore", type=float, default=1.0, help="random actions in them")
+    parser.add_argument("--digits", action="store_true", help="one token for each digit")
     parser.add_argument("--episodes", type=int, default=8000, help="demonstrations played")
     parser.add_argument("--noise", type=float, default=0.7, help="of the demonstrator")
     parser.add_argument("--turns", type=int, default=30, help="most turns of a demonstration")
     parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
+    args, further = parser.parse_known_args()
 
-    tokenizer = build_tokenizer(environment_text(args.levels, args.rendering), args.vocab)
+    texts = environment_text(environment(args.env), args.texts, 5, args.explore)
+    tokenizer = build_tokenizer(texts, args.vocab, args.digits)
     init = args.output / "init"
     build_model(tokenizer, args.hidden, args.layers).save_pretrained(init)
     tokenizer.save_pretrained(init)
     demonstrations = str(args.output / "demonstrations.parquet")
-    seed = f"--seed_everything={args.seed}"
+    env = ["--config", f"envs/{args.env}", f"--seed_everything={args.seed}"]
     collect = [f"--model.policy={init}", f"--episodes={args.episodes}", f"--noise={args.noise}"]
     turns = f"--data.env.max_turns={args.turns}"
-    env = ["--config", "envs/sokoban_nano", seed]
-    sampo("collect", *env, *collect, turns, f"--output={demonstrations}")
+    sampo("collect", *env, *collect, turns, *further, f"--output={demonstrations}")
     paths = [f"--model.policy={init}", f"--data.demonstrations={demonstrations}"]
     logs = f"--trainer.logger.init_args.save_dir={args.output}"
-    sampo("clone", *env, "--config", "experiments/clone_sokoban_nano", *paths, logs)
+    sampo("clone", *env, "--config", f"experiments/clone_{args.env}", *paths, logs)
     newest = max((args.output / "clone").glob("version_*"), key=lambda p: p.stat().st_mtime)
     print(f"The clone is in {newest / 'hf'}")
 

@@ -11,9 +11,10 @@ from sampo.callbacks.episode_writer import EpisodeWriter, turn_advantages
 from sampo.data.episode_log import read_episodes, state_hash
 from sampo.data.token_file import read_tokens, token_path
 from sampo.errors import ConfigError
+from sampo.rollout.scripted_engine import ScriptedEngine
 from training import make_data, make_module, make_trainer
 
-from .conftest import Bystander
+from .conftest import LEFT, RIGHT, Bystander
 
 
 def names(folder):
@@ -88,6 +89,58 @@ def test_the_tokens_of_the_first_groups_and_their_texts(fit, run_path, data):
     assert first.episode.turns[0] == replace(played, state_key=state_hash(played.state_key))
     assert len(first.pieces[0].prompt) == len(played.prompt_ids)
     assert "".join(first.pieces[0].action).startswith(played.reply)
+
+
+class Interrupted(ScriptedEngine):
+    """Breaks off the rollout of the second update at its sixth reply."""
+
+    def __init__(self, replies, data):
+        super().__init__(replies)
+        self.data, self.given = data, 0
+
+    def collect(self):
+        done = super().collect()
+        self.given += len(done) if self.data.update == 1 else 0
+        if self.given > 5:
+            raise RuntimeError("pulled the plug")
+        return done
+
+
+def test_a_rollout_that_breaks_off_leaves_what_had_ended(fit, run_path, data):
+    data.player.engine = Interrupted([RIGHT, RIGHT, LEFT], data)
+    with pytest.raises(RuntimeError, match="pulled the plug"):
+        fit([EpisodeWriter(token_groups=1)])
+    assert names(run_path) == [
+        "update_000000.jsonl",
+        "update_000001.partial.jsonl",
+        "validation_000000.jsonl",
+    ]
+    records = read_episodes(run_path / "episodes" / "update_000001.partial.jsonl")
+    assert len(records) >= 2  # of at most two turns, two at a time
+    assert {(r.update, r.kept, r.drop_reason) for r in records} == {(1, False, "not_judged")}
+    assert all(record.episode.turns for record in records)
+    assert [r.pieces is not None for r in records] == [r.group == 0 for r in records]
+
+
+def test_an_episode_is_in_the_file_when_it_ends(fit, run_path, data):
+    seen = []
+
+    class Reader(EpisodeWriter):
+        def _add_to_stream(self, trainer, episode):
+            super()._add_to_stream(trainer, episode)
+            (file,) = (run_path / "episodes").glob("*.partial.jsonl")
+            seen.append((read_episodes(file)[-1].episode.task == episode.task, file.name))
+
+    fit([Reader()], max_epochs=1)
+    assert all(there for there, _ in seen)
+    assert Counter(name for _, name in seen) >= Counter(
+        {
+            "validation_000000.partial.jsonl": 3,
+            "update_000000.partial.jsonl": 4,
+            "update_000001.partial.jsonl": 4,
+            "validation_000002.partial.jsonl": 3,
+        }
+    )
 
 
 def test_some_updates_only(fit, run_path):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampo.errors import ConfigError, MissingDataError
+from sampo.view.episodes import load
 from sampo.view.run_files import find_run
 
 
@@ -40,6 +41,17 @@ def test_a_run_that_crashed_before_its_first_curve(tmp_path):
     run = find_run(tmp_path)
     assert (run.has_events, run.config, run.alarms) == (False, None, None)
     assert [f.path.name for f in run.episodes] == ["update_000000.jsonl"]
+
+
+def test_a_rollout_that_broke_off_is_shown_until_it_is_whole(tmp_path):
+    for name in ("update_000000", "update_000001.partial", "update_000000.partial"):
+        touch(tmp_path / "episodes" / f"{name}.jsonl")
+    files = find_run(tmp_path).episodes
+    assert [(f.path.name, f.partial) for f in files] == [
+        ("update_000000.jsonl", False),
+        ("update_000001.partial.jsonl", True),
+    ]
+    assert "not over, or broke off" in load(files[1]).notices[0]
 
 
 def test_an_unknown_folder(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ import lightning as L
 import torch
 
 from sampo.batch import RolloutBatch
+from sampo.callbacks.episode_stream import EpisodeStream
 from sampo.callbacks.latest import latest_rollout
 from sampo.callbacks.run_folder import run_folder
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
-from sampo.data.episode_log import EpisodeRecord, TurnPieces, write_episodes
+from sampo.data.episode_log import EpisodeRecord, write_episodes
 from sampo.data.playing_datamodule import PlayingDataModule
 from sampo.data.rollout_records import rollout_records
 from sampo.data.token_file import token_path, write_tokens
@@ -30,11 +32,13 @@ from sampo.module import SampoModule
 class EpisodeWriter(L.Callback):
     """Writes `episodes/update_000012.jsonl` per update, `validation_000012.jsonl` per evaluation.
 
-    An update's file is written before the update, so that the episodes behind a crash are there to
-    be read. It holds the groups that were trained on, then dropped ones with the reason, then
-    greedy baselines, then failed episodes; episodes that left their group stand at its end. After
-    the update `update_000012.tokens.safetensors` joins it: what the loss did to each token of the
-    groups whose tokens are written. Behaviour cloning has evaluations only.
+    Each episode is written the moment it ends, to `update_000012.partial.jsonl`, so that a rollout
+    that breaks off leaves what it has played. When the rollout is complete, and before the update,
+    the file proper takes its place, with advantages and what the filters said: the groups that were
+    trained on, then dropped ones with the reason, then greedy baselines, then failed episodes;
+    episodes that left their group stand at its end. After the update
+    `update_000012.tokens.safetensors` joins it: what the loss did to each token of the groups whose
+    tokens are written. Behaviour cloning has evaluations only.
     `sampo.data.episode_log.read_episodes` reads the episodes back, `sampo view` shows it all. With
     several ranks each writes its own episodes, to files that end in `.rankN.jsonl`.
 
@@ -78,10 +82,20 @@ class EpisodeWriter(L.Callback):
         self.token_groups = token_groups
         self._pieces: TokenPieces | None = None
         self._evaluated: list[Episode] = []
+        self._stream: EpisodeStream | None = None
 
     def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
-        """Settle the run folder while all ranks are here."""
+        """Settle the run folder while all ranks are here, and ask to be told of episodes."""
         run_folder(trainer)
+        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(data, PlayingDataModule):
+            data.player.on_episode = partial(self._add_to_stream, trainer)
+
+    def teardown(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
+        """Ask no longer."""
+        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(data, PlayingDataModule):
+            data.player.on_episode = lambda _: None
 
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
@@ -153,21 +167,37 @@ class EpisodeWriter(L.Callback):
         self, trainer: L.Trainer, records: Iterator[EpisodeRecord]
     ) -> Iterator[EpisodeRecord]:
         """Add the texts of tokens to the episodes of the first groups."""
-        groups = self.token_groups
+        groups, cut = self.token_groups, self._cutter(trainer)
+        for record in records:
+            if record.group < 0 or (groups is not None and record.group >= groups):
+                yield record
+            else:
+                yield replace(record, pieces=cut.turns(record.episode))
+
+    def _cutter(self, trainer: L.Trainer) -> TokenPieces:
+        """Return what cuts tokens into text, made on first use."""
         if self._pieces is None:
             data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
             assert isinstance(data, PlayingDataModule)
             self._pieces = TokenPieces(data.renderer.tokenizer)
-        cut = self._pieces
-        for record in records:
-            if record.group < 0 or (groups is not None and record.group >= groups):
-                yield record
-                continue
-            pieces = tuple(
-                TurnPieces(prompt=cut(turn.prompt_ids), action=cut(turn.action_ids))
-                for turn in record.episode.turns
+        return self._pieces
+
+    def _add_to_stream(self, trainer: L.Trainer, episode: Episode) -> None:
+        """Write an episode that has just ended, if its file will be written."""
+        if self._stream is None:
+            kind, update = "update", _updates_done(trainer)
+            if trainer.validating or trainer.sanity_checking:
+                kind = "validation"
+            elif not trainer.training or update % self.every_n_updates:
+                return
+            self._stream = EpisodeStream(
+                self._file(trainer, kind, update, ".partial"),
+                update=update,
+                most=self.max_episodes_per_update,
+                pieces=self._cutter(trainer) if self.with_ids else None,
+                token_groups=self.token_groups,
             )
-            yield replace(record, pieces=pieces)
+        self._stream.add(episode)
 
     def _write(
         self, trainer: L.Trainer, kind: str, update: int, records: Iterator[EpisodeRecord]
@@ -177,16 +207,19 @@ class EpisodeWriter(L.Callback):
         if self.with_ids:
             records = self._with_pieces(trainer, records)
         write_episodes(file, islice(records, self.max_episodes_per_update))
+        if self._stream is not None:
+            self._stream.discard()
+            self._stream = None
         if self.keep_updates is not None:
-            kind_of_file = file.name.replace(f"{update:06d}", "[0-9]*")
+            kind_of_file = file.name.replace(f"{update:06d}", "[0-9]*[0-9]")
             for old in sorted(file.parent.glob(kind_of_file))[: -self.keep_updates]:
                 old.unlink()
                 token_path(old).unlink(missing_ok=True)
 
-    def _file(self, trainer: L.Trainer, kind: str, update: int) -> Path:
+    def _file(self, trainer: L.Trainer, kind: str, update: int, part: str = "") -> Path:
         """Return the file of an update or evaluation, of this rank."""
         suffix = f".rank{trainer.global_rank}.jsonl" if trainer.world_size > 1 else ".jsonl"
-        return run_folder(trainer) / "episodes" / f"{kind}_{update:06d}{suffix}"
+        return run_folder(trainer) / "episodes" / f"{kind}_{update:06d}{part}{suffix}"
 
 
 def turn_advantages(batch: RolloutBatch) -> list[float | None]:

@@ -18,6 +18,8 @@ from typing import Any
 from sampo.episode import Episode, FinishReason, StopReason, Turn
 from sampo.errors import ConfigError, MissingDataError
 
+NOT_JUDGED = "not_judged"
+"""The `drop_reason` of an episode that ended in a rollout that is not over."""
 _IDS = ("prompt_ids", "action_ids", "sampling_logprobs")
 _TURN_FIELDS = (
     "observation",
@@ -56,7 +58,7 @@ class EpisodeRecord:
     kept: bool = True
     """Whether it was trained on (evaluation: true)."""
     drop_reason: str | None = None
-    """Why not: the filter's reason, or `failed`."""
+    """Why not: the filter's reason, `failed`, or `not_judged` (the rollout broke off)."""
     filled: bool = False
     """Whether the filter had dropped its group, which was trained on for want of a better one."""
     advantages: tuple[float | None, ...] | None = None
@@ -81,12 +83,16 @@ def write_episodes(path: str | Path, episodes: Iterable[EpisodeRecord | Episode]
         with partial.open("w", encoding="utf-8") as lines:
             for entry in episodes:
                 record = entry if isinstance(entry, EpisodeRecord) else _record(entry)
-                text = json.dumps(_to_json(record), ensure_ascii=False)
-                lines.write(text + "\n")
+                lines.write(episode_line(record))
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
     return target
+
+
+def episode_line(record: EpisodeRecord) -> str:
+    """Return an episode as one line of JSON, line break included."""
+    return json.dumps(_to_json(record), ensure_ascii=False) + "\n"
 
 
 def read_episodes(path: str | Path) -> list[EpisodeRecord]:

@@ -6,6 +6,7 @@ processes and opens nothing before it is asked for an episode.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torch.utils.data import DataLoader
@@ -49,6 +50,8 @@ class EpisodePlayer:
     chat: ChatSettings
     seed: int
     """Of the order of training tasks."""
+    on_episode: Callable[[Episode], None] = field(default=lambda _: None, init=False)
+    """Told every episode the moment it ends, whatever it was played for."""
     _renderer: ChatRenderer | None = field(default=None, init=False)
     _pools: dict[bool, EnvPool] = field(default_factory=dict, init=False)
 
@@ -84,7 +87,13 @@ class EpisodePlayer:
             invalid_action_penalty=self.invalid_action_penalty,
         )
         pool = self._pool(with_expert=agent.needs_expert)
-        return Collector(pool, agent, settings, max_concurrent=self.workers.max_concurrent)
+        return Collector(
+            pool,
+            agent,
+            settings,
+            max_concurrent=self.workers.max_concurrent,
+            on_end=self.on_episode,
+        )
 
     def policy_collector(self, params: SamplingParams) -> Collector:
         """Return the loop over the environments with the policy as agent."""

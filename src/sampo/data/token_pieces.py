@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from sampo.data.episode_log import TurnPieces
+from sampo.episode import Episode
+
 _CACHED = 65536
 """Most pairs of tokens whose text is remembered; episodes repeat themselves."""
 
@@ -27,6 +30,13 @@ class TokenPieces:
     def __call__(self, ids: Sequence[int]) -> tuple[str, ...]:
         """Return one piece of text per token."""
         return tuple(map(self._piece, [None, *ids[:-1]], ids))
+
+    def turns(self, episode: Episode) -> tuple[TurnPieces, ...]:
+        """Return the pieces of every turn of an episode."""
+        return tuple(
+            TurnPieces(prompt=self(turn.prompt_ids), action=self(turn.action_ids))
+            for turn in episode.turns
+        )
 
     def _cut(self, before: int | None, token: int) -> str:
         """Return what a token adds to the text of the one before it."""

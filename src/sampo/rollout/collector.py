@@ -9,7 +9,7 @@ fails too it comes back as an error episode without reward.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -77,15 +77,23 @@ class Collector:
         agent: who writes the replies.
         settings: see `EpisodeSettings`.
         max_concurrent: most episodes in play at once.
+        on_end: told every episode the moment it ends, error episodes included.
     """
 
     def __init__(
-        self, pool: EnvPool, agent: Agent, settings: EpisodeSettings, *, max_concurrent: int = 256
+        self,
+        pool: EnvPool,
+        agent: Agent,
+        settings: EpisodeSettings,
+        *,
+        max_concurrent: int = 256,
+        on_end: Callable[[Episode], None] = lambda _: None,
     ) -> None:
         self._pool = pool
         self._agent = agent
         self._settings = settings
         self._max_concurrent = max_concurrent
+        self._on_end = on_end
         self._waiting: deque[tuple[int, EpisodeRequest]] = deque()
         self._live: dict[int, _Live] = {}
         self._done: dict[int, Episode] = {}
@@ -215,7 +223,7 @@ class Collector:
     def _end(self, slot: int, reason: StopReason, *, error: str | None = None) -> None:
         episode = self._live[slot]
         state = episode.state
-        self._done[episode.index] = Episode(
+        ended = self._done[episode.index] = Episode(
             task=episode.request.task,
             seed=episode.request.env_seed,
             turns=tuple(episode.turns),
@@ -226,6 +234,7 @@ class Collector:
             metrics={} if state is None else state.metrics,
         )
         self._release(slot)
+        self._on_end(ended)
 
     def _release(self, slot: int) -> None:
         del self._live[slot]

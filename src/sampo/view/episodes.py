@@ -42,6 +42,11 @@ def load(file: EpisodeFile) -> LoadedFile:
         notices.append(
             f"{file.path.name} breaks off: {error} The {len(records)} episodes before are shown."
         )
+    if file.partial:
+        notices.append(
+            f"{file.path.name}: this rollout is not over, or broke off. The {len(records)} "
+            "episodes that had ended are shown; no filter has judged them."
+        )
     tokens, path = None, token_path(file.path)
     if path.is_file():
         try:

@@ -11,7 +11,7 @@ from typing import Literal
 from sampo.errors import ConfigError, MissingDataError, did_you_mean
 
 Kind = Literal["update", "validation"]
-_EPISODES = re.compile(r"(update|validation)_(\d+)\.jsonl")
+_EPISODES = re.compile(r"(update|validation)_(\d+)(\.partial)?\.jsonl")
 _VERSION = re.compile(r"version_(\d+)")
 
 
@@ -24,6 +24,8 @@ class EpisodeFile:
     """Updates done when its numbers were logged: an update's own is counted, as in the curves and
     in the progress lines, so `update_000012.jsonl` is step 13 and `validation_000012.jsonl` 12."""
     path: Path
+    partial: bool = False
+    """Whether its rollout is not over, or broke off: what had ended by then."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +98,10 @@ def _files(folder: Path, note: str | None) -> RunFiles:
 
 def _episode_files(folder: Path) -> list[EpisodeFile]:
     kinds: Mapping[str, Kind] = {"update": "update", "validation": "validation"}
-    files = [
-        EpisodeFile(kind=kinds[m[1]], step=int(m[2]) + (m[1] == "update"), path=path)
-        for path in folder.glob("*.jsonl")
-        if (m := _EPISODES.fullmatch(path.name))
-    ]
-    return sorted(files, key=lambda file: (file.step, file.kind != "validation"))
+    files: dict[tuple[int, bool], EpisodeFile] = {}
+    for path in sorted(folder.glob("*.jsonl"), reverse=True):  # a partial file before its successor
+        if m := _EPISODES.fullmatch(path.name):
+            step, kind = int(m[2]) + (m[1] == "update"), kinds[m[1]]
+            file = EpisodeFile(kind=kind, step=step, path=path, partial=m[3] is not None)
+            files[step, kind != "validation"] = file
+    return [files[place] for place in sorted(files)]
