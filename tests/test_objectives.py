@@ -16,6 +16,7 @@ from sampo.losses import (
     DetachedClip,
     EntropyBalanced,
     GeometricMean,
+    OffPolicyCorrection,
     PolicyLoss,
     Ratio,
     SequenceMask,
@@ -50,6 +51,12 @@ METHODS: dict[str, tuple[PolicyLoss, BatchAdvantage | None]] = {
     "empg": (PolicyLoss(ratio=TOKEN, surrogate=Clip(), entropy_coef=0.01), EntropyModulation()),
     "reinforce_pp": (PolicyLoss(ratio=TOKEN, surrogate=Clip()), Whiten(kl_coef=0.1)),
     "kl_reward": (PolicyLoss(), KLReward(kl_coef=0.1)),
+    "truncated": (PolicyLoss(correction=OffPolicyCorrection(level="token", upper=1.1)), None),
+    "masked": (
+        PolicyLoss(correction=OffPolicyCorrection(kind="mask", level="turn", lower=0.8)),
+        KLReward(kl_coef=0.1),
+    ),
+    "episodes": (PolicyLoss(correction=OffPolicyCorrection()), None),
     "ppo": (PolicyLoss(ratio=TOKEN, surrogate=Clip(), value=ValueLoss()), GAE()),
 }
 every_method = pytest.mark.parametrize("method", METHODS)

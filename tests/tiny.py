@@ -55,8 +55,8 @@ def tiny_tokenizer(template: str = CHAT_TEMPLATE) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def tiny_model(seed: int = 0) -> PreTrainedModel:
-    """Return a random Qwen3 of about 40,000 parameters."""
+def tiny_model(seed: int = 0, head_dim: int = 16) -> PreTrainedModel:
+    """Return a random Qwen3 of about 40,000 parameters (vLLM's CPU build needs heads of 32)."""
     torch.manual_seed(seed)
     tokenizer = tiny_tokenizer()
     config = Qwen3Config(
@@ -66,7 +66,7 @@ def tiny_model(seed: int = 0) -> PreTrainedModel:
         num_hidden_layers=2,
         num_attention_heads=2,
         num_key_value_heads=1,
-        head_dim=16,
+        head_dim=head_dim,
         max_position_embeddings=2048,
         tie_word_embeddings=True,
         pad_token_id=tokenizer.pad_token_id,

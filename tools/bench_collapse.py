@@ -42,6 +42,12 @@ SCENARIOS: dict[str, tuple[str, str]] = {
         "--data.env poisoned_sokoban.PoisonedSokoban --data.env.bonus 1.5 "
         "--model.learning_rate 1e-4",
     ),
+    # Replies without form cost nothing, and entropy pays a little.
+    "formless": (
+        "collapse",
+        "--config algorithms/grpo --data.invalid_action_penalty 0 --model.loss.kl_coef 0 "
+        "--model.loss.entropy_coef 0.08 --model.learning_rate 1e-4",
+    ),
     # Clipping that stops nothing, no KL, and a learning rate that rises until it is too high.
     "tolerant": ("collapse", TOLERANT),
     "guarded": ("guarded", f"{TOLERANT} {GUARD}"),

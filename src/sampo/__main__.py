@@ -1,4 +1,7 @@
-"""`sampo` and `python -m sampo`. A page about a run reads files only, so it imports no torch."""
+"""`sampo` and `python -m sampo`.
+
+A page about a run reads files only, and an arena starts processes: neither imports torch.
+"""
 
 import sys
 
@@ -9,6 +12,10 @@ def main() -> None:
         from sampo.view.command import main as view
 
         view(sys.argv[2:])
+    elif sys.argv[1:2] == ["arena"]:
+        from sampo.arena.command import main as arena
+
+        arena(sys.argv[2:])
     else:
         from sampo.cli import main as run
 

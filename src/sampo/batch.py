@@ -8,6 +8,7 @@ Shape legend: `B` rows, `L` tokens of the longest row. All `[B, L]` tensors are 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import cast
 
@@ -43,6 +44,8 @@ class RolloutBatch:
     """float32 `[B, L]`, the engine's own, zero off the action mask."""
     policy_version: int
     """Version of the policy that sampled the rows (the oldest, should they differ)."""
+    regroup: Callable[[frozenset[int]], Sequence[Sequence[float]]] | None = None
+    """Returns the advantages `[episode][turn]` as if the given episodes had not been played."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -67,6 +70,25 @@ class RolloutBatch:
             if isinstance(value := getattr(self, f.name), Tensor) and value.ndim == 2
         }
         return replace(self, lengths=lengths, **cut)
+
+    def without(self, rejected: Tensor) -> RolloutBatch:
+        """Return the batch with the advantages it would have without some episodes, theirs zero.
+
+        Args:
+            rejected: bool `[B, L]`, action tokens of whole episodes.
+
+        Raises:
+            ValueError: the batch does not know its groups.
+        """
+        found = cast(Tensor, torch.unique(self.episode_ids[rejected]))
+        numbers = frozenset(cast(list[int], found.tolist()))
+        if not numbers:
+            return self
+        if self.regroup is None:
+            raise ValueError("Episodes are to leave their groups, but `regroup` is not given.")
+        values = [value for turns in self.regroup(numbers) for value in turns]
+        per_turn = self.advantages.new_tensor([*values, 0.0])  # -1, off the mask, is the last
+        return replace(self, advantages=per_turn[self.turn_ids])
 
     def units(self, together: str) -> Tensor:
         """Return int64 `[B]`: number of the unit that each row belongs to.
@@ -111,7 +133,9 @@ class ScoredBatch:
     regulariser_weights: Tensor | None = None
     """float32 `[B, L]`, likewise of the KL and entropy terms."""
     keep: Tensor | None = None
-    """bool `[B, L]`, tokens whose surrogate counts, where a sequence mask is used."""
+    """bool `[B, L]`, tokens whose surrogate counts, where a sequence mask or correction judges."""
+    correction: Tensor | None = None
+    """float32 `[B, L]`, weights for what the engine sampled otherwise than the trainer would."""
     entropy_zscores: Tensor | None = None
     """float32 `[B, L]`, entropies standardised over a mini-batch, for surrogates that need them."""
     old_values: Tensor | None = None

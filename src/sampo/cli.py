@@ -13,6 +13,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 from transformers.utils.logging import disable_progress_bar
 
+from sampo.arena.command import main as arena
 from sampo.cli_configs import ConfigParser, NamedConfigFile
 from sampo.cli_errors import explain_union
 from sampo.cloning import CloningModule
@@ -26,6 +27,9 @@ from sampo.view.command import main as view
 
 _LIGHTNING_ARGS = {"model", "train_dataloaders", "val_dataloaders", "dataloaders", "datamodule"}
 _BASES = {"clone": "base_clone"}
+_ALONE = {"view": view, "arena": arena}
+"""Subcommands that take no config of a run."""
+_EPILOG = "A page about a run: sampo view --help. Methods compared: sampo arena --help."
 
 
 class SampoCLI(LightningCLI):
@@ -43,7 +47,7 @@ class SampoCLI(LightningCLI):
             save_config_kwargs={"overwrite": True},
             seed_everything_default=0,
             auto_configure_optimizers=False,
-            parser_kwargs={**bases, "epilog": "A page about a run: sampo view --help"},
+            parser_kwargs={**bases, "epilog": _EPILOG},
             args=args,
         )
 
@@ -59,8 +63,10 @@ class SampoCLI(LightningCLI):
         parser.add_argument(
             "-c",
             "--config",
+            "--engine",
             action=NamedConfigFile,
-            help="A config file, or the name of a shipped one; later ones override earlier ones.",
+            help="A config file, or the name of a shipped one; later ones override earlier ones. "
+            "`--engine openai` is short for `--config engines/openai`.",
         )
         return parser
 
@@ -70,6 +76,7 @@ class SampoCLI(LightningCLI):
         if self._model_class is SampoModule:
             for name in ("temperature", "max_new_tokens"):
                 parser.link_arguments(f"data.sampling.{name}", f"model.{name}")
+            parser.link_arguments("data.max_staleness", "model.max_staleness")
 
     def _prepare_subcommand_parser(
         self, klass: type, subcommand: str, **kwargs: Any
@@ -94,8 +101,8 @@ class SampoCLI(LightningCLI):
 def main(args: list[str] | None = None) -> None:
     """Run the command line. Returns None, because a console script exits with what it returns."""
     given = sys.argv[1:] if args is None else args
-    if given[:1] == ["view"]:
-        view(given[1:])  # needs no config
+    if given and given[0] in _ALONE:
+        _ALONE[given[0]](given[1:])
         return
     _quieten()
     if str(Path.cwd()) not in sys.path:

@@ -32,13 +32,17 @@ class ConfigParser(PlainErrorParser):
 
 
 class NamedConfigFile(ActionConfigFile):
-    """`--config` by path, or by the name of a config that ships with sampo."""
+    """`--config` by path, or by the name of a config that ships with sampo.
+
+    `--engine NAME` is short for `--config engines/NAME`: one option with two names, because a
+    parser may have no second one that reads configs.
+    """
 
     def __call__(
         self, parser: Any, cfg: Namespace, values: Any, option_string: str | None = None
     ) -> None:
         """Resolve the name, forget what the file replaces, and apply it."""
-        path = find_config(values)
+        path = find_config(f"engines/{values}" if option_string == "--engine" else values)
         given = _loaded(path.read_text(encoding="utf-8"))
         refuse_ignored(parser, given, path.name)
         forget_replaced(cfg, given)

@@ -21,6 +21,8 @@ class FinishReason(str, Enum):
     """The reply hit its token limit; it has no end-of-turn token."""
     ABORT = "abort"
     """The request was cancelled; the tokens so far are kept."""
+    CONTEXT = "context"
+    """Nothing was written: a server of another's model says that the prompt leaves no room."""
 
 
 class StopReason(str, Enum):
@@ -48,6 +50,10 @@ class Completion:
     finish_reason: FinishReason
     policy_version: int
     """Number of weight syncs that the sampling policy had seen."""
+    text: str | None = None
+    """The reply, from engines that give text and no ids (`token_ids` and `logprobs` are empty)."""
+    num_tokens: int | None = None
+    """Likewise, its tokens as the server counted them; None: it did not say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +99,13 @@ class Turn:
     """One per action token, from the engine."""
     finish_reason: FinishReason = FinishReason.STOP
     policy_version: int = 0
+    num_tokens: int | None = None
+    """Tokens of the reply as a server counted them, where there are no `action_ids`."""
+
+    @property
+    def num_action_tokens(self) -> int:
+        """Tokens that the policy wrote."""
+        return len(self.action_ids) if self.num_tokens is None else self.num_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +149,7 @@ class Episode:
     @property
     def num_action_tokens(self) -> int:
         """Tokens that the policy wrote."""
-        return sum(len(turn.action_ids) for turn in self.turns)
+        return sum(turn.num_action_tokens for turn in self.turns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,7 @@
-"""SAMPO's LightningModule: the policy, its reference, and the update.
+"""SAMPO's LightningModule: the policy, its reference, and the update; no environment, no engine.
 
-One training batch is one rollout by one policy version. Inside `training_step` (manual
-optimisation): score it once with the present and the reference policy, then mini-batch after
-mini-batch take one optimiser step on the loss. It holds no environment and no engine.
+One training batch is one rollout. Inside `training_step` (manual optimisation): score it once with
+the present and the reference policy, then take one optimiser step per mini-batch.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from lightning.pytorch.core.optimizer import LightningOptimizer
 from sampo.advantages import BatchAdvantage
 from sampo.batch import RolloutBatch, ScoredBatch
 from sampo.controls import Controls, check_objective, configured_kl
-from sampo.errors import EngineError
 from sampo.evaluation import EvaluatedModule
 from sampo.losses import AdaptiveKL, PolicyLoss
 from sampo.mini_batches import MiniBatches
 from sampo.models.policy import Policy
 from sampo.models.reference import Reference
+from sampo.off_policy import check_version, corrected
 from sampo.optimizers import adamw, check_numbers, learning_rate_share, scale_learning_rates
 from sampo.schedules import Schedule
 from sampo.scoring import Scorer
@@ -37,7 +36,7 @@ class SampoModule(EvaluatedModule):
 
     Args:
         policy: what is trained: a Hugging Face folder or hub id, or the name of a shipped policy.
-        loss: dials 1 and 2, KL and entropy terms included.
+        loss: dials 1 and 2, KL, entropy terms and off-policy correction included.
         batch_advantage: second stage of dial 3, over the whole rollout (EMPG, REINFORCE++, GAE,
             KL in the reward); None: the advantages of the groups are final.
         adaptive_kl: steers the coefficient of the KL, in the loss or in the reward.
@@ -49,22 +48,22 @@ class SampoModule(EvaluatedModule):
         lr_schedule: course of the learning rate over the updates of the run.
         warmup_updates: updates over which the learning rate rises linearly from zero.
         num_mini_batches: optimiser steps per rollout and epoch, with equal numbers of rows.
-        mini_batch_rows: in place of `num_mini_batches`: rows per optimiser step (the paper's way;
-            the last mini-batch may be smaller).
+        mini_batch_rows: instead: rows per optimiser step, the paper's way; the last may be smaller.
         epochs: passes over each rollout.
         shuffle: whether rows are shuffled before they are split; the paper's code does not.
         micro_batch_tokens: most tokens (padding included) of one forward and backward pass. It
             changes memory and speed, never the gradient.
-        temperature: of training samples; linked to the rollout's, because scores are those of the
-            distribution that was sampled from.
+        old_logprobs: `recompute` the rollout policy's (one more forward pass), or take the
+            engine's: then what engine and trainer differ by is part of the ratio.
+        max_staleness: updates that a rollout's policy may be behind; linked to the data's.
+        temperature: of training samples; linked to the rollout's, so that scores are comparable.
         max_new_tokens: most tokens of a reply; linked to the rollout's, for aggregations that
             divide by it.
         reference: whether to keep a frozen copy of the initial policy for the KL term.
         dtype: of the weights.
         attn_implementation: attention of transformers; None is its default.
         gradient_checkpointing: recompute activations in the backward pass, to save memory.
-        max_skipped_steps: optimiser steps in a row that may be skipped because loss or gradient
-            were not finite, before the run stops.
+        max_skipped_steps: optimiser steps in a row without finite loss and gradient that are borne.
     """
 
     def __init__(
@@ -85,6 +84,8 @@ class SampoModule(EvaluatedModule):
         epochs: int = 1,
         shuffle: bool = False,
         micro_batch_tokens: int = 16384,
+        old_logprobs: Literal["recompute", "engine"] = "recompute",
+        max_staleness: int = 0,
         temperature: float = 1.0,
         max_new_tokens: int | None = None,
         reference: bool = True,
@@ -98,6 +99,7 @@ class SampoModule(EvaluatedModule):
             number=num_mini_batches, rows=mini_batch_rows, epochs=epochs, shuffle=shuffle
         )
         check_objective(loss, batch_advantage, adaptive_kl, reference=reference)
+        loss = corrected(loss, old_logprobs, stale=max_staleness > 0)
         self.automatic_optimization = False
         self.save_hyperparameters(ignore=["loss", "batch_advantage", "adaptive_kl"])
         check_numbers(self.hparams)
@@ -136,6 +138,7 @@ class SampoModule(EvaluatedModule):
             stage=self.batch_advantage,
             temperature=options["temperature"],
             micro_batch_tokens=options["micro_batch_tokens"],
+            recompute=options["old_logprobs"] == "recompute",
         )
 
     @property
@@ -161,11 +164,7 @@ class SampoModule(EvaluatedModule):
             batch_idx: not used; see `update_step`.
         """
         started = time.perf_counter()
-        if batch.policy_version != self.update_step:
-            raise EngineError(
-                f"The rollout was made by policy version {batch.policy_version}, but the policy "
-                f"is at version {self.update_step}. Add the WeightSync callback to the trainer."
-            )
+        staleness = check_version(batch, self.update_step, self.hparams["max_staleness"])
         self.in_update = True
         optimizer = self.optimizers()
         assert isinstance(optimizer, LightningOptimizer)
@@ -179,6 +178,7 @@ class SampoModule(EvaluatedModule):
             clip_range=loss.surrogate.clip_range,
         )
         scored = self.scorer.score(batch, unchanged=len(steps) == 1)
+        log.extra = {"staleness": float(staleness), **self.scorer.facts(scored)}
         for rows in steps:
             self._step(optimizer, scored.select(rows), log)
         self.update_step += 1
@@ -216,7 +216,8 @@ class SampoModule(EvaluatedModule):
         optimizer.zero_grad()
         log.start_step()
         for rows in self.scorer.micro_batches(scored.batch):
-            output = self.scorer.loss(self.scorer.loss_inputs(scored.select(rows)))
+            part = self.scorer.loss_inputs(scored.select(rows), unchanged=log.first_step)
+            output = self.scorer.loss(part)
             self.manual_backward(output.loss)
             log.add(output)
             total += float(output.loss.detach())

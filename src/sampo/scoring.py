@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sampo.advantages import BatchAdvantage, BatchAdvantageInputs
 from sampo.batch import RolloutBatch, ScoredBatch, by_token_budget
-from sampo.losses import EntropyMoments, LossInputs, PolicyLoss
+from sampo.losses import EntropyMoments, LossInputs, PolicyLoss, correction_metrics
 from sampo.models.logprobs import TokenScores
 from sampo.models.policy import Policy
 from sampo.models.reference import Reference
@@ -31,6 +31,8 @@ class Scorer:
     """Scores are those of the distribution that was sampled from."""
     micro_batch_tokens: int
     """Most tokens (padding included) of one pass."""
+    recompute: bool = True
+    """Whether old log-probabilities are the trainer's own; else they are the engine's."""
 
     def micro_batches(self, batch: RolloutBatch) -> list[Tensor]:
         """Return the rows of each forward pass."""
@@ -46,27 +48,36 @@ class Scorer:
                 those of the loss's own forward pass and need not be computed twice.
         """
         needs = frozenset() if self.stage is None else self.stage.requires
-        old = None
-        if needs or not unchanged:
+        old, correction = None, None
+        if needs or self.loss.correction is not None or (self.recompute and not unchanged):
             old = self.scores(self.policy, batch, with_entropy="entropy" in needs)
         ref = None if self.reference is None else self.logprobs(self.reference.policy, batch)
+        if self.loss.correction is not None:
+            assert old is not None
+            correction = self.loss.correction(old.logprobs - batch.sampling_logprobs, batch)
+            if self.loss.correction.rejects_episodes:
+                batch = batch.without(batch.action_mask & (correction == 0.0))
+        logprobs = batch.sampling_logprobs
+        if self.recompute:
+            logprobs = None if old is None else old.logprobs
         scored = ScoredBatch(
             batch=batch,
-            old_logprobs=None if old is None else old.logprobs,
+            old_logprobs=logprobs,
             ref_logprobs=ref,
             old_values=None if old is None else old.values,
+            correction=correction,
         )
         return scored if self.stage is None else self._settle(scored, old, self.stage)
 
     def _settle(
         self, scored: ScoredBatch, old: TokenScores | None, stage: BatchAdvantage
     ) -> ScoredBatch:
-        """Run the second stage of the advantages."""
-        batch, ref = scored.batch, scored.ref_logprobs
+        """Run the second stage of the advantages, over the tokens that no correction rejects."""
+        batch, ref, mask = scored.batch, scored.ref_logprobs, scored.batch.action_mask
         output = stage(
             BatchAdvantageInputs(
                 advantages=batch.advantages,
-                action_mask=batch.action_mask,
+                action_mask=mask if scored.correction is None else mask & (scored.correction > 0),
                 turn_ids=batch.turn_ids,
                 episode_ids=batch.episode_ids,
                 entropy=None if old is None else old.entropy,
@@ -94,6 +105,13 @@ class Scorer:
                     whole[rows, : part.token_ids.shape[1]] = values.to(whole.dtype)
         return TokenScores(parts["logprobs"], parts.get("entropy"), parts.get("values"))
 
+    def facts(self, scored: ScoredBatch) -> dict[str, float]:
+        """Return what is known of a rollout before its first step, under bare names."""
+        weights, correction = scored.correction, self.loss.correction
+        if weights is None or correction is None:
+            return {}
+        return correction_metrics(weights, scored.batch.action_mask, correction.upper)
+
     def plan(self, scored: ScoredBatch) -> ScoredBatch:
         """Decide what needs a whole mini-batch, before its first micro-batch."""
         batch, log_ratio, zscores = scored.batch, None, None
@@ -107,26 +125,37 @@ class Scorer:
                 moments = EntropyMoments.of(now.entropy, batch.action_mask)
                 zscores = moments.zscores(now.entropy, batch.action_mask)
         plan = self.loss.plan(batch, log_ratio=log_ratio, advantages=batch.advantages)
+        weights, keep = plan.surrogate.normalised(), plan.keep
+        if scored.correction is not None:
+            weights, keep = weights * scored.correction, keep & (scored.correction > 0)
+        judged = self.loss.needs_log_ratio or scored.correction is not None
         return replace(
             scored,
-            weights=plan.surrogate.normalised(),
+            weights=weights,
             regulariser_weights=plan.regulariser.normalised(),
-            keep=plan.keep if self.loss.needs_log_ratio else None,
+            keep=keep if judged else None,
             entropy_zscores=zscores,
         )
 
-    def loss_inputs(self, part: ScoredBatch) -> LossInputs:
-        """Run the policy on a micro-batch and put together what the loss looks at."""
+    def loss_inputs(self, part: ScoredBatch, *, unchanged: bool = False) -> LossInputs:
+        """Run the policy on a micro-batch and put together what the loss looks at.
+
+        Args:
+            part: a micro-batch of a planned mini-batch.
+            unchanged: the policy is still the one that was scored.
+        """
         assert part.weights is not None, "plan first"
         batch = part.batch
         scores = self._scores(self.policy, batch, with_entropy=True)
-        old = scores.logprobs.detach() if part.old_logprobs is None else part.old_logprobs
+        now = scores.logprobs.detach()
+        comparable = self.recompute or unchanged  # else only the engine knows the old policy's
         return LossInputs(
             logprobs=scores.logprobs,
-            old_logprobs=old,
+            old_logprobs=now if part.old_logprobs is None else part.old_logprobs,
             ref_logprobs=part.ref_logprobs,
             entropy=scores.entropy,
-            sampling_logprobs=batch.sampling_logprobs,
+            sampling_logprobs=batch.sampling_logprobs if comparable else None,
+            recomputed_logprobs=None if self.recompute else now,
             advantages=batch.advantages,
             action_mask=batch.action_mask,
             turn_ids=batch.turn_ids,

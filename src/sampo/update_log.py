@@ -6,7 +6,16 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sampo.losses import LossOutput, Metric, TokenLog, combine, token_metrics
+import torch
+
+from sampo.losses import (
+    LossOutput,
+    Metric,
+    TokenLog,
+    combine,
+    effective_sample_size,
+    token_metrics,
+)
 
 
 @dataclass(kw_only=True)
@@ -17,6 +26,8 @@ class UpdateLog:
     """Optimiser steps of one pass over the rollout."""
     clip_range: tuple[float, float] | None
     """Of the surrogate, for the shares out of range."""
+    extra: dict[str, float] = field(default_factory=dict)
+    """What was known of the rollout before the first step."""
     metrics: dict[str, Metric] = field(default_factory=dict)
     norms: list[float] = field(default_factory=list)
     """Gradient norm before clipping of each optimiser step."""
@@ -28,6 +39,11 @@ class UpdateLog:
     def start_step(self) -> None:
         """Begin an optimiser step."""
         self.steps.append([])
+
+    @property
+    def first_step(self) -> bool:
+        """Whether no optimiser step has been taken yet."""
+        return len(self.steps) == 1
 
     def add(self, output: LossOutput) -> None:
         """Take in a micro-batch of the present step."""
@@ -42,12 +58,23 @@ class UpdateLog:
     def values(self) -> dict[str, float]:
         """Everything as numbers under bare names; ask when the update is complete."""
         finite = [norm for norm in self.norms if math.isfinite(norm)]
-        tokens = TokenLog.cat([part for step in self.steps for part in step])
+        parts = [part for step in self.steps for part in step]
+        tokens = TokenLog.cat(parts)
         return {
+            **self.extra,
             **{name: metric.value for name, metric in self.metrics.items()},
             **token_metrics(tokens, self.clip_range),
+            **_sampling(parts),
             "grad_norm": sum(finite) / len(finite) if finite else math.nan,
             "grad_norm_max": max(finite, default=math.nan),
             "optimizer_steps": float(len(self.norms)),
             "skipped_steps": float(self.skipped),
         }
+
+
+def _sampling(parts: list[TokenLog]) -> dict[str, float]:
+    """Return the effective sample size of the trainer's against the engine's probabilities."""
+    known = [part.mismatch for part in parts if part.mismatch is not None and len(part)]
+    if not known:
+        return {}
+    return {"sampling_effective_sample_size": effective_sample_size(torch.cat(known))}

@@ -1,6 +1,7 @@
 """The report: right totals and intervals, and everything needed to repeat it."""
 
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -94,6 +95,17 @@ def test_table_shows_rate_interval_and_types():
     assert f"{low:.3f} to {high:.3f}" in text
     assert "pick (2)" in text
     assert "turn-weighted score" in text
+
+
+def test_metrics_of_the_environment_are_means_over_the_episodes_that_have_them():
+    many = [
+        replace(played("a", True), metrics={"calls": 2.0, "late": 1.0}),
+        replace(played("b", False), metrics={"calls": 0.0}),
+        replace(played("c", False, stop=StopReason.ERROR), metrics={"calls": 9.0}),
+    ]
+    report = evaluate_episodes(many, SETUP)
+    assert report.env_metrics == {"calls": 1.0, "late": 1.0}
+    assert "env: calls" in shown(report)
 
 
 def test_versions_of_installed_packages_only():

@@ -98,7 +98,7 @@ def test_effective_sample_size():
     # Weights 1 and 3: 16 / (2 * 10).
     assert effective_sample_size(torch.tensor([0.0, math.log(3)])) == pytest.approx(0.8)
     log = LOSS(inputs_by_hand(sampling_logprobs=torch.full((1, 6), -1.0))).tokens
-    assert token_metrics(log, None)["sampling_effective_sample_size"] == pytest.approx(1.0)
+    assert log.mismatch.tolist() == pytest.approx((log.old_logprobs + 1.0).tolist())
 
 
 def test_what_no_clip_stops_is_seen_as_out_of_range():

@@ -197,5 +197,5 @@ def test_missing_inputs_and_wrong_settings_say_what_to_do(random_inputs, planned
         PolicyLoss(kl_coef=-1.0)
     with pytest.raises(ConfigError, match=r"set loss\.ratio\.level to turn"):
         bare(surrogate=GeometricMean())
-    with pytest.raises(ConfigError, match="standardised token entropies"):
+    with pytest.raises(ConfigError, match="entropy_zscores"):
         bare(surrogate=EntropyBalanced())(replace(inputs, entropy_zscores=None))

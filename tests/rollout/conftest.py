@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -12,10 +13,23 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrai
 
 from sampo.models.policy import Policy
 from sampo.rollout.engine import GenerationRequest, RolloutEngine, SamplingParams
+from sampo.rollout.scripted_engine import ScriptedEngine
 from sampo.rollout.transformers_engine import TransformersEngine
 from tiny import tiny_model, tiny_tokenizer
+from vllm_server import serve
 
-ENGINES: dict[str, Callable[..., RolloutEngine]] = {"transformers": TransformersEngine}
+NEEDS_VLLM = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed"),
+]
+ENGINES = [
+    "transformers",
+    pytest.param("vllm", marks=NEEDS_VLLM),
+    pytest.param("vllm_servers", marks=NEEDS_VLLM),
+]
+
+REPLIES = ["up", "down left right up down left right up", ""]
+"""Of the scripted engine; the last one is nothing but the end token."""
 
 
 @dataclass
@@ -25,6 +39,8 @@ class Bench:
     engine: RolloutEngine
     policy: Policy
     tokenizer: PreTrainedTokenizerBase
+    precision: float = 1e-5
+    """Largest difference to a plain forward pass that float rounding explains."""
     _keys: int = field(default=0)
 
     @property
@@ -55,6 +71,11 @@ class Bench:
             logits = self.policy.model(input_ids=ids).logits[0]
         self.policy.train(was_training)
         return (logits / temperature).log_softmax(-1)[len(prompt) - 1 : -1]
+
+    def finish(self) -> None:
+        """Leave the engine as if no test had used it: nothing in flight."""
+        while self.engine.collect():
+            pass
 
     def error(self, prompt: Any, completion: Any, temperature: float = 1.0) -> float:
         """Largest difference between reported and plain log-probabilities."""
@@ -91,18 +112,62 @@ def tiny_llama() -> PreTrainedModel:
     )
 
 
-def make_bench(engine: RolloutEngine, model: PreTrainedModel, version: int = 3) -> Bench:
-    bench = Bench(engine, Policy(sharpen(model)).train(), tiny_tokenizer())
+def make_bench(
+    engine: RolloutEngine, model: PreTrainedModel, version: int = 3, precision: float = 1e-5
+) -> Bench:
+    bench = Bench(engine, Policy(sharpen(model)).train(), tiny_tokenizer(), precision)
     engine.bind(bench.tokenizer)
     engine.sync_weights(bench.policy, version)
     return bench
 
 
-@pytest.fixture(params=sorted(ENGINES))
+@pytest.fixture(scope="session")
+def vllm() -> Iterator[RolloutEngine]:
+    """One vLLM for all tests: it takes most of a minute to start."""
+    from sampo.rollout.vllm_engine import VLLMEngine
+
+    engine = VLLMEngine(cache_gib=0.25)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="session")
+def vllm_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RolloutEngine]:
+    """Two servers of vLLM's, started as a user would, and the engine that asks them."""
+    from sampo.rollout.vllm_servers import VLLMServers
+
+    folder = tmp_path_factory.mktemp("served")
+    Policy(tiny_model(head_dim=32)).save_pretrained(folder, tiny_tokenizer())
+    with serve(folder) as one, serve(folder) as two:
+        engine = VLLMServers(urls=[one.url, two.url])
+        yield engine
+        engine.close()
+
+
+def finished_bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """The bench of the engine that a test is parametrised with, left idle afterwards."""
+    made_here = {"transformers": TransformersEngine, "scripted": lambda: ScriptedEngine(REPLIES)}
+    if request.param in made_here:
+        made = make_bench(made_here[request.param](), tiny_model())
+        yield made
+        made.engine.close()
+    else:
+        engine = request.getfixturevalue(request.param)
+        made = make_bench(engine, tiny_model(head_dim=32), precision=1e-4)
+        yield made
+        made.finish()
+
+
+@pytest.fixture(params=ENGINES)
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    made = make_bench(ENGINES[request.param](), tiny_model())
-    yield made
-    made.engine.close()
+    """Every engine that samples from the policy."""
+    yield from finished_bench(request)
+
+
+@pytest.fixture(params=[*ENGINES, "scripted"])
+def any_bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """Every engine, also the one that knows its replies before."""
+    yield from finished_bench(request)
 
 
 @pytest.fixture

@@ -1,14 +1,17 @@
 """The page as a person uses it, in a real browser."""
 
+from dataclasses import replace
+
 import pytest
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+from sampo.data.episode_log import write_episodes
 from sampo.view.command import main
 
 from .browser import BROWSER, DRIVER, WHY_NOT, open_browser
-from .conftest import make_run
+from .conftest import make_run, record
 
 pytestmark = [
     pytest.mark.browser,
@@ -221,6 +224,50 @@ def test_text_of_the_world_is_never_html(browser, address):
     assert not page.all("main img")
     assert "held-out task" in page.one("#episode .head").text
     assert browser.get_log("browser") == []
+
+
+@pytest.fixture
+def shop(browser, tmp_path):
+    """A shop's page with a link, an option that was clicked, and a text that is no link."""
+    run = make_run(tmp_path / "shop" / "version_0", updates=1)
+    episode = record(0, 0, 1).episode
+    page = "Back to Search [SEP] color [SEP] Red [SEP] Blue <b> [SEP] $5.00"
+    links = ("search[<your query>]", "click[back to search]", "click[red]", "click[blue <b>]")
+    first, second, third = (
+        replace(turn, observation=page, admissible_actions=links) for turn in episode.turns
+    )
+    turns = (replace(first, action="search[Hat]"), replace(second, action="click[Red]"), third)
+    write_episodes(run / "episodes" / "validation_000001.jsonl", [replace(episode, turns=turns)])
+    main([str(run), "--open", "false"])
+    yield Page(browser, f"{(run / 'view.html').as_uri()}#tab=episodes&validation=1")
+    assert browser.get_log("browser") == []
+
+
+def test_web_pages_are_read_as_pages(shop):
+    # Two links that follow each other share a line; the last line is the box to search in.
+    lines = [line.text for line in shop.all("#turn-2 .visited p")]
+    assert lines == ["Back to Search", "color", "Red\nBlue <b>", "$5.00", ""]
+    links = [link.text for link in shop.all("#turn-2 .link")]
+    assert links == ["Back to Search", "Red", "Blue <b>"]
+    assert [link.text for link in shop.all("#turn-1 .used")] == ["Red"]
+    assert not shop.all("#turn-2 .used")  # its action, `right`, is neither click nor search
+    assert [box.text for box in shop.all(".visited .query")] == ["hat", "", ""]
+    assert not shop.all(".visited b")
+
+
+def test_pages_can_be_read_as_the_text_that_they_were(shop):
+    toggle = shop.one("#pages")
+    assert toggle.get_attribute("aria-pressed") == "true"
+    shop.driver.execute_script("arguments[0].focus()", toggle)
+    shop.press(Keys.ENTER)
+    assert shop.focus.get_attribute("aria-pressed") == "false"  # drawn anew, still focused
+    assert not shop.all(".visited")
+    shop.press(Keys.SPACE)
+    assert len(shop.all(".visited")) == 3
+
+
+def test_other_observations_have_no_such_switch(episodes):
+    assert not episodes.all("#pages, .visited")
 
 
 def test_curves_with_their_alarms(curves):

@@ -1,5 +1,6 @@
 """What watches a run and acts: one thing each, composed in the config's `trainer.callbacks`."""
 
+from sampo.callbacks.budget import Budget
 from sampo.callbacks.checkpoints import Checkpoints
 from sampo.callbacks.clone_export import CloneExport
 from sampo.callbacks.clone_sync import CloneSync
@@ -15,6 +16,7 @@ from sampo.callbacks.throughput import Throughput
 from sampo.callbacks.weight_sync import WeightSync
 
 __all__ = [
+    "Budget",
     "Checkpoints",
     "CloneExport",
     "CloneSync",

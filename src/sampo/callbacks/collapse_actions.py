@@ -11,6 +11,7 @@ import lightning as L
 from lightning.pytorch.utilities import rank_zero_info
 
 from sampo.callbacks.healthy_checkpoints import HealthyCheckpoints
+from sampo.callbacks.latest import rollout_data
 from sampo.collapse import Alarm
 from sampo.controls import configured_kl
 from sampo.errors import ConfigError
@@ -180,5 +181,6 @@ class Rollback(Action):
         if trouble.healthy.rollbacks >= self.at_most:
             trouble.trainer.should_stop = True
             return f"stopped after {self.at_most} rollbacks"
+        rollout_data(trouble.trainer).discard_rollout()
         update = trouble.healthy.restore(trouble.module, before=trouble.onset - self.margin)
         return f"rolled back to update {update}"

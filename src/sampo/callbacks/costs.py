@@ -14,8 +14,9 @@ from sampo.callbacks.latest import latest_rollout
 class Costs(L.Callback):
     """Logs running totals as `cost/...`; they are part of the checkpoint.
 
-    `env_steps`, `sampled_tokens`, `trained_tokens`, `discarded_tokens` (sampled and not trained
-    on), `rollout_s`, `update_s`, `evaluation_s`, `successes`; and, once there was a success,
+    `episodes` (failed ones included), `env_steps`, `sampled_tokens`, `trained_tokens`,
+    `discarded_tokens` (sampled and not trained on), `rollout_s` (waited for rollouts), `update_s`,
+    `evaluation_s`, `successes`; and, once there was a success,
     `env_steps_per_success`, `sampled_tokens_per_success`, `seconds_per_success`. Successes are
     those of training rollouts. The figures of single updates are `rollout/...` and `time/...`.
     """
@@ -44,12 +45,13 @@ class Costs(L.Callback):
         sampled = stats["rollout/action_tokens"]
         discarded = stats["rollout/action_tokens_not_trained"]
         spent = {
+            "episodes": stats["rollout/episodes"] + stats["rollout/failed_episodes"],
             "env_steps": stats["rollout/env_steps"],
             "sampled_tokens": sampled,
             "trained_tokens": sampled - discarded,
             "discarded_tokens": discarded,
             "successes": round(stats["rollout/success_rate"] * stats["rollout/episodes"]),
-            "rollout_s": stats["time/rollout_s"],
+            "rollout_s": stats["time/rollout_wait_s"],
             "update_s": time.perf_counter() - self._update_started,
         }
         for name, amount in spent.items():

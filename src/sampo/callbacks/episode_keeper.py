@@ -6,14 +6,33 @@ from typing import Any
 
 import lightning as L
 
+from sampo.data.playing_datamodule import PlayingDataModule
 from sampo.episode import Episode
 
 
 class EpisodeKeeper(L.Callback):
-    """Holds every episode that the validation or test loop has seen, in `episodes`."""
+    """Holds every episode that the validation or test loop has seen, in `episodes`.
+
+    Those that have ended in a chunk which is not complete are in `ended`, too, for an evaluation
+    that breaks off. It must be the last callback, because the data module tells one listener only:
+    it passes on what it hears.
+    """
 
     def __init__(self) -> None:
         self.episodes: list[Episode] = []
+        self.ended: list[Episode] = []
+
+    def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
+        """Listen, in front of whoever listened before."""
+        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
+        assert isinstance(data, PlayingDataModule)
+        others = data.player.on_episode
+
+        def hear(episode: Episode) -> None:
+            self.ended.append(episode)
+            others(episode)
+
+        data.player.on_episode = hear
 
     def on_validation_batch_end(
         self,

@@ -20,6 +20,7 @@ from sampo.callbacks.run_folder import run_folder
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
 from sampo.data.episode_log import EpisodeRecord, write_episodes
+from sampo.data.player import ignore
 from sampo.data.playing_datamodule import PlayingDataModule
 from sampo.data.rollout_records import rollout_records
 from sampo.data.token_file import token_path, write_tokens
@@ -82,7 +83,7 @@ class EpisodeWriter(L.Callback):
         self.token_groups = token_groups
         self._pieces: TokenPieces | None = None
         self._evaluated: list[Episode] = []
-        self._stream: EpisodeStream | None = None
+        self._streams: dict[Path, EpisodeStream] = {}
 
     def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         """Settle the run folder while all ranks are here, and ask to be told of episodes."""
@@ -95,7 +96,7 @@ class EpisodeWriter(L.Callback):
         """Ask no longer."""
         data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         if isinstance(data, PlayingDataModule):
-            data.player.on_episode = lambda _: None
+            data.player.on_episode = ignore
 
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
@@ -169,35 +170,38 @@ class EpisodeWriter(L.Callback):
         """Add the texts of tokens to the episodes of the first groups."""
         groups, cut = self.token_groups, self._cutter(trainer)
         for record in records:
-            if record.group < 0 or (groups is not None and record.group >= groups):
+            if not cut or record.group < 0 or (groups is not None and record.group >= groups):
                 yield record
             else:
                 yield replace(record, pieces=cut.turns(record.episode))
 
-    def _cutter(self, trainer: L.Trainer) -> TokenPieces:
-        """Return what cuts tokens into text, made on first use."""
+    def _cutter(self, trainer: L.Trainer) -> TokenPieces | None:
+        """Return what cuts tokens into text, made on first use; None: a served model has none."""
         if self._pieces is None:
             data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
             assert isinstance(data, PlayingDataModule)
+            if data.engine.served_model:
+                return None
             self._pieces = TokenPieces(data.renderer.tokenizer)
         return self._pieces
 
     def _add_to_stream(self, trainer: L.Trainer, episode: Episode) -> None:
         """Write an episode that has just ended, if its file will be written."""
-        if self._stream is None:
-            kind, update = "update", _updates_done(trainer)
-            if trainer.validating or trainer.sanity_checking:
-                kind = "validation"
-            elif not trainer.training or update % self.every_n_updates:
-                return
-            self._stream = EpisodeStream(
-                self._file(trainer, kind, update, ".partial"),
+        kind, update = "update", _updates_done(trainer)
+        if trainer.validating or trainer.sanity_checking:
+            kind = "validation"
+        elif not trainer.training or update % self.every_n_updates:
+            return
+        file = self._file(trainer, kind, update, ".partial")
+        if file not in self._streams:
+            self._streams[file] = EpisodeStream(
+                file,
                 update=update,
                 most=self.max_episodes_per_update,
                 pieces=self._cutter(trainer) if self.with_ids else None,
                 token_groups=self.token_groups,
             )
-        self._stream.add(episode)
+        self._streams[file].add(episode)
 
     def _write(
         self, trainer: L.Trainer, kind: str, update: int, records: Iterator[EpisodeRecord]
@@ -207,9 +211,9 @@ class EpisodeWriter(L.Callback):
         if self.with_ids:
             records = self._with_pieces(trainer, records)
         write_episodes(file, islice(records, self.max_episodes_per_update))
-        if self._stream is not None:
-            self._stream.discard()
-            self._stream = None
+        stream = self._streams.pop(self._file(trainer, kind, update, ".partial"), None)
+        if stream is not None:
+            stream.discard()
         if self.keep_updates is not None:
             kind_of_file = file.name.replace(f"{update:06d}", "[0-9]*[0-9]")
             for old in sorted(file.parent.glob(kind_of_file))[: -self.keep_updates]:

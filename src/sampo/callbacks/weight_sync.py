@@ -13,6 +13,8 @@ from sampo.module import SampoModule
 class WeightSync(L.Callback):
     """Gives the engine the policy before the first rollout and after every update.
 
+    In between, while the policy is updated, the engine may sleep.
+
     Only this callback sees both the module and the engine. It runs in `on_fit_start`:
     `on_train_start` would be too late for the evaluation before training.
     """
@@ -20,6 +22,15 @@ class WeightSync(L.Callback):
     def on_fit_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Sync before anything is rolled out."""
         self._sync(trainer, pl_module)
+
+    def on_train_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Let the engine give its memory to the update, unless it plays the next rollout."""
+        data = getattr(trainer, "datamodule", None)
+        assert isinstance(data, RolloutDataModule)
+        if not data.max_staleness:
+            data.engine.sleep()
 
     def on_train_batch_end(
         self,
@@ -47,4 +58,5 @@ class WeightSync(L.Callback):
         data = getattr(trainer, "datamodule", None)
         assert isinstance(pl_module, SampoModule) and isinstance(data, RolloutDataModule)
         assert pl_module.policy is not None
+        data.finish_rollout()
         data.engine.sync_weights(pl_module.policy, pl_module.update_step)

@@ -24,7 +24,7 @@ def explain(trainer: L.Trainer, model: SampoModule, datamodule: RolloutDataModul
     Raises:
         ConfigError: a fit would refuse it, too.
     """
-    datamodule.check_training_sampling()
+    datamodule.check_training(model.loss.correction)
     run = Run(model=model, data=datamodule, updates=updates_of(trainer, datamodule))
     console = Console(highlight=False)
     with console.capture() as text:

@@ -9,17 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-from lightning.pytorch.utilities import rank_zero_warn
+from typing import Any, Literal
 
 from sampo.advantages import AdvantageEstimator, RewardShaping
 from sampo.batch import RolloutBatch
+from sampo.data.ahead import RolloutAhead
 from sampo.data.collate import collate
-from sampo.data.group_rollout import GroupPlan, Judges, Rollout, roll_out
+from sampo.data.group_advantages import GroupAdvantages
+from sampo.data.group_rollout import GroupPlan, Judges, Rollout
 from sampo.data.player import EpisodePlayer, chosen_format
 from sampo.data.playing_datamodule import PlayingDataModule
-from sampo.data.rollout_stats import rollout_stats, shaping_stats
 from sampo.data.settings import (
     ChatSettings,
     EvaluationSettings,
@@ -29,10 +28,11 @@ from sampo.data.settings import (
     run_seed,
 )
 from sampo.data.streams import TrainLoader, TrainStream
-from sampo.data.task_source import TaskSource
+from sampo.data.trainable import check_trainable, warn_of_single_episodes
+from sampo.data.update_player import UpdatePlayer
 from sampo.envs import PromptFormat, TextEnv
-from sampo.errors import ConfigError
 from sampo.filtering import EpisodeFilter, GroupFilter, GroupSelector
+from sampo.losses import OffPolicyCorrection
 from sampo.rollout.conversation import ContextPolicy
 from sampo.rollout.engine import RolloutEngine, SamplingParams
 
@@ -62,6 +62,8 @@ class RolloutDataModule(PlayingDataModule):
         group_size: episodes per task (n).
         updates_per_epoch: updates between two evaluations; an epoch has no other meaning.
         max_filter_rounds: most rounds of rolling out per update, the first one included.
+        max_staleness: 1 plays the next rollout while this one is trained on, by the policy of one
+            update before; 0 plays it afterwards. See docs/off-policy.md.
         filter_cold_start: number of first updates in which nothing is filtered: neither
             `episode_filters` nor `group_filter` nor `group_selector` are asked.
         invalid_action_penalty: subtracted from the score and step return of an invalid turn.
@@ -90,6 +92,7 @@ class RolloutDataModule(PlayingDataModule):
         group_size: int = 8,
         updates_per_epoch: int = 10,
         max_filter_rounds: int = 3,
+        max_staleness: Literal[0, 1] = 0,
         filter_cold_start: int = 0,
         invalid_action_penalty: float = 0.1,
         context_length: int = 2048,
@@ -130,6 +133,7 @@ class RolloutDataModule(PlayingDataModule):
             group_filter=group_filter,
             group_selector=group_selector,
         )
+        self.max_staleness = max_staleness
         self.sampling = sampling
         self.updates_per_epoch = updates_per_epoch
         self.plan = GroupPlan(
@@ -145,34 +149,31 @@ class RolloutDataModule(PlayingDataModule):
         """Counter of the task source; part of the checkpoint."""
         self.last_rollout: Rollout | None = None
         """What the latest training batch was made of."""
-        self._source: TaskSource | None = None
+        self._play_update = UpdatePlayer(
+            player=player,
+            judges=self.judges,
+            sampling=sampling,
+            shaping=shaping,
+        )
+        self._ahead = RolloutAhead(self._play, player.cancellation)
 
     def setup(self, stage: str) -> None:
         """Load the tokenizer and refuse training on a distribution that is not the policy's."""
-        _ = self.renderer
+        if not self.engine.served_model:
+            _ = self.renderer
         if stage != "fit":
             return
-        self.check_training_sampling()
-        if self.plan.group_size == 1 and self.advantage.compares_episodes:
-            rank_zero_warn(
-                "data.group_size is 1, so group-relative advantages are all zero: "
-                f"{type(self.advantage).__name__} has nothing to compare an episode with. Set it "
-                "to 2 or more, or data.advantage to one for single episodes, such as ReMax."
-            )
+        self.check_training(self._correction())
+        warn_of_single_episodes(self.advantage, self.plan.group_size)
 
-    def check_training_sampling(self) -> None:
-        """Refuse training on a distribution that is not the policy's.
+    def check_training(self, correction: OffPolicyCorrection | None) -> None:
+        """Refuse rollouts that the loss could not be trained on; see `check_trainable`."""
+        check_trainable(self.engine, self.sampling, correction, self.max_staleness)
 
-        Raises:
-            ConfigError: `sampling` is greedy or truncated.
-        """
-        params = self.sampling
-        if params.temperature == 0 or params.top_p < 1 or params.top_k > 0:
-            raise ConfigError(
-                "data.sampling must be the policy's own distribution in training (temperature "
-                "above 0, top_p 1, top_k 0): replies from a truncated one would be trained on as "
-                "if the policy had written them. Truncate in data.eval_sampling instead."
-            )
+    def _correction(self) -> OffPolicyCorrection | None:
+        """Return the correction of the loss that is trained with, where there is a trainer."""
+        module = None if self.trainer is None else self.trainer.lightning_module
+        return getattr(getattr(module, "loss", None), "correction", None)
 
     def train_dataloader(self) -> TrainLoader:
         """Return one epoch of rollout batches."""
@@ -189,43 +190,50 @@ class RolloutDataModule(PlayingDataModule):
         self.next_task = state_dict["next_task"]
         self.plan = replace(self.plan, seed=state_dict["seed"])
         self.player.seed = state_dict["seed"]
-        self._source = None
+        self._play_update.forget_tasks()
+
+    def finish_rollout(self) -> None:
+        """Wait until the rollout ahead is played: the weights are about to change."""
+        self._ahead.wait()
+
+    def discard_rollout(self) -> None:
+        """Forget the rollout ahead: its policy has been given up."""
+        self._ahead.discard()
+
+    def teardown(self, stage: str) -> None:
+        """Break off the rollout ahead and close workers; the engine stays for the next stage."""
+        self._ahead.close()
+        super().teardown(stage)
 
     def _next_batch(self) -> RolloutBatch:
-        """Roll out the next update; the counters move only when it is complete."""
+        """Return the next update's batch; the counters move only when it is complete."""
         started = time.perf_counter()
-        if self._source is None:
-            self._source = self.player.source("train")
-        collector, greedy = self.player.policy_collector(self.sampling), None
-        if self.advantage.needs_greedy:
-            greedy = self.player.policy_collector(replace(self.sampling, temperature=0.0))
-        rollout = roll_out(
-            collector,
-            self._source,
-            self.judges,
+        rollout = self._ahead.take() or self._play()
+        waited = {"time/rollout_wait_s": time.perf_counter() - started}
+        advantages = GroupAdvantages(groups=rollout.groups, estimator=self.advantage)
+        batch = collate(
+            [episode for group in rollout.groups for episode in group.episodes],
+            advantages(),
+            pad_id=self.player.pad_id,
+        )
+        self.last_rollout = replace(rollout, stats={**rollout.stats, **waited})
+        self.update += 1
+        self.next_task = rollout.next_task
+        if self.max_staleness and not self._ends_here():
+            self._ahead.start()
+        return replace(batch, regroup=advantages)
+
+    def _play(self) -> Rollout:
+        return self._play_update(
             self.plan,
             update=self.update,
             next_task=self.next_task,
-            greedy=greedy,
+            with_greedy=self.advantage.needs_greedy,
         )
-        rollout = self._with_stats(rollout)
-        batch = collate(
-            [episode for group in rollout.groups for episode in group.episodes],
-            [values for group in rollout.groups for values in self.advantage(group)],
-            pad_id=self.player.pad_id,
-        )
-        seconds = {"time/rollout_s": time.perf_counter() - started}
-        self.last_rollout = replace(rollout, stats={**rollout.stats, **seconds})
-        self.update += 1
-        self.next_task = rollout.next_task
-        return batch
 
-    def _with_stats(self, rollout: Rollout) -> Rollout:
-        """Return the rollout with its metrics, and with shaped penalties where it is trained on."""
-        limit = self.sampling.max_new_tokens
-        stats = rollout_stats(rollout, max_new_tokens=limit)
-        groups = rollout.groups
-        if self.shaping is not None:
-            groups = tuple(self.shaping(group, max_new_tokens=limit) for group in groups)
-            stats |= shaping_stats(rollout.groups, groups)
-        return replace(rollout, groups=groups, stats=stats)
+    def _ends_here(self) -> bool:
+        """Whether the trainer wants no further update."""
+        trainer = self.trainer
+        if trainer is None or trainer.max_epochs is None or trainer.max_epochs < 0:
+            return False
+        return self.update >= trainer.max_epochs * trainer.num_training_batches

@@ -19,10 +19,13 @@ from sampo.episode import Episode
 from sampo.errors import ConfigError
 from sampo.models.policy import load_tokenizer
 from sampo.rollout.agents import Agent, DemonstratorAgent, EngineAgent
+from sampo.rollout.cancellation import Cancellation
 from sampo.rollout.chat import ChatRenderer
 from sampo.rollout.collector import Collector, EpisodeRequest, EpisodeSettings
 from sampo.rollout.conversation import ContextPolicy, TranscriptContext
+from sampo.rollout.debate import DebateAgent
 from sampo.rollout.engine import RolloutEngine, SamplingParams
+from sampo.rollout.renderer import MessageRenderer, Renderer
 from sampo.rollout.seeds import derive_seed
 from sampo.rollout.workers import EnvPool
 
@@ -50,8 +53,10 @@ class EpisodePlayer:
     chat: ChatSettings
     seed: int
     """Of the order of training tasks."""
-    on_episode: Callable[[Episode], None] = field(default=lambda _: None, init=False)
+    on_episode: Callable[[Episode], None] = field(default_factory=lambda: ignore, init=False)
     """Told every episode the moment it ends, whatever it was played for."""
+    cancellation: Cancellation = field(default_factory=Cancellation, init=False)
+    """Breaks off what is being played in another thread."""
     _renderer: ChatRenderer | None = field(default=None, init=False)
     _pools: dict[bool, EnvPool] = field(default_factory=dict, init=False)
 
@@ -79,7 +84,7 @@ class EpisodePlayer:
     def collector(self, agent: Agent, params: SamplingParams) -> Collector:
         """Return the loop over the environments with the given agent."""
         settings = EpisodeSettings(
-            renderer=self.renderer,
+            renderer=self._messages() if agent.text_only else self.renderer,
             prompt_format=self.prompt_format,
             context=self.context,
             context_length=self.context_length,
@@ -93,6 +98,7 @@ class EpisodePlayer:
             settings,
             max_concurrent=self.workers.max_concurrent,
             on_end=self.on_episode,
+            cancellation=self.cancellation,
         )
 
     def policy_collector(self, params: SamplingParams) -> Collector:
@@ -101,7 +107,8 @@ class EpisodePlayer:
 
     def policy_agent(self, params: SamplingParams) -> EngineAgent:
         """Return the policy as the writer of replies."""
-        sessions = isinstance(self.context, TranscriptContext)
+        # A served model keeps nothing of a session, but what an episode waits for can be given up.
+        sessions = isinstance(self.context, TranscriptContext) or bool(self.engine.served_model)
         return EngineAgent(self.engine, params, sessions=sessions)
 
     def demonstrator(self, noise: float) -> DemonstratorAgent:
@@ -140,7 +147,19 @@ class EpisodePlayer:
             )
             for number in numbers
         ]
-        return self.policy_collector(self.eval_sampling).run(requests)
+        agent: Agent = self.policy_agent(self.eval_sampling)
+        if self.evaluation.debate is not None:
+            agent = DebateAgent(agent, self.prompt_format, self.evaluation.debate)
+        return self.collector(agent, self.eval_sampling).run(requests)
+
+    def _messages(self) -> Renderer:
+        """Return what keeps the conversations of a served model."""
+        if self.chat.template_kwargs:
+            raise ConfigError(
+                "data.chat.template_kwargs is for a chat template of ours; tell the server with "
+                "data.engine.init_args.body, e.g. {chat_template_kwargs: {enable_thinking: false}}."
+            )
+        return MessageRenderer(self.chat.system)
 
     def _pool(self, *, with_expert: bool) -> EnvPool:
         if with_expert not in self._pools:
@@ -152,6 +171,10 @@ class EpisodePlayer:
                 with_expert=with_expert,
             )
         return self._pools[with_expert]
+
+
+def ignore(episode: Episode) -> None:
+    """Do nothing with an episode that has ended."""
 
 
 def chosen_format(env: TextEnv, given: PromptFormat | None) -> PromptFormat:

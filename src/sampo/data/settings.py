@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampo.errors import ConfigError
+from sampo.rollout.debate import Debate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,8 @@ class EvaluationSettings:
     samples_per_task: int = 1
     seed: int = 0
     """Of sampling; evaluations with the same seed differ by the policy alone."""
+    debate: Debate | None = None
+    """Several samples per turn that have to agree, for served models; null: one sample."""
 
     def __post_init__(self) -> None:
         """Refuse an evaluation of nothing."""

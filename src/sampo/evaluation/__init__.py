@@ -9,6 +9,7 @@ from sampo.evaluation.report import (
     EvaluationSetup,
     TypeResult,
     evaluate_episodes,
+    usage_rows,
 )
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "evaluate_episodes",
     "mean_pass_at",
     "pass_at_k",
+    "usage_rows",
     "wilson_interval",
 ]

@@ -86,7 +86,7 @@ class EpisodeMetrics(Metric):
                 len(turns),
                 sum(turn.action_valid for turn in turns),
                 sum(turn.format_valid for turn in turns),
-                sum(len(turn.action_ids) for turn in turns),
+                sum(turn.num_action_tokens for turn in turns),
             ],
             device=device,
         )

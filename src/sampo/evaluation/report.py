@@ -88,6 +88,9 @@ class EvaluationReport:
     """The metrics of `EpisodeMetrics` over all episodes; NaN where there was nothing to count."""
     per_type: Mapping[str, TypeResult]
     """By task type; empty where the environment names none."""
+    env_metrics: Mapping[str, float]
+    """Means of the environment's own metrics (`info["metrics"]`), each over the finished episodes
+    that have it."""
     success_low: float
     """Lower end of the interval of `totals["success_rate"]`."""
     success_high: float
@@ -105,6 +108,8 @@ class EvaluationReport:
     """The oldest version that wrote a turn (-1: no turn was played)."""
     setup: EvaluationSetup
     """Everything needed to repeat it."""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """What a served model's replies cost: requests, tokens, money; empty where nobody is paid."""
     interval_method: str = INTERVAL_METHOD
 
     def to_json(self) -> str:
@@ -127,9 +132,21 @@ class EvaluationReport:
             table.add_row(label, f"{value:.3f}", "")
         for key, label in _SHOWN:
             table.add_row(label, f"{self.totals[key]:.3f}", "")
+        for name, value in self.env_metrics.items():
+            table.add_row(f"env: {name}", f"{value:.3f}", "")
         table.add_row("episodes", f"{self.totals['episodes']:.0f}", "")
         table.add_row("failed episodes (left out)", f"{self.totals['failed_episodes']:.0f}", "")
+        for label, text in usage_rows(self.usage):
+            table.add_row(label, text, "")
         return table
+
+
+def usage_rows(usage: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return what a served model cost as rows of a table: counts whole, money to 4 decimals."""
+    return [
+        (name.replace("_", " "), f"{value:,.4f}" if name == "cost" else f"{value:,.0f}")
+        for name, value in usage.items()
+    ]
 
 
 def evaluate_episodes(
@@ -153,6 +170,7 @@ def evaluate_episodes(
     played = [episode.policy_version for episode in finished if episode.turns]
     return EvaluationReport(
         totals=totals,
+        env_metrics=_env_metrics(finished),
         per_type={name: _type_result(finished, name, confidence) for name in types},
         success_low=low,
         success_high=high,
@@ -163,6 +181,15 @@ def evaluate_episodes(
         policy_version=min(played, default=-1),
         setup=setup,
     )
+
+
+def _env_metrics(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Return the mean of each metric over the episodes that have it."""
+    values: dict[str, list[float]] = {}
+    for episode in episodes:
+        for name, value in episode.metrics.items():
+            values.setdefault(name, []).append(float(value))
+    return {name: sum(each) / len(each) for name, each in sorted(values.items())}
 
 
 def _type_result(episodes: Sequence[Episode], task_type: str, confidence: float) -> TypeResult:

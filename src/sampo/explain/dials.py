@@ -58,6 +58,10 @@ def _ratio(run: Run) -> list[tuple[str, str]]:
     ]
     if loss.masking is not None:
         rows.append(("model.loss.masking", _bare(loss.masking)))
+    if loss.correction is not None:
+        rows.append(("model.loss.correction", describe(loss.correction)))
+    if run.engines_logprobs:
+        rows.append(("model.old_logprobs", "engine"))
     kl = f"{_bare(loss.kl)}, kl_coef {num(loss.kl_coef)}" if loss.kl_coef else "none in the loss"
     rows.append(("model.loss.kl", kl))
     if run.model.adaptive_kl is not None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from sampo.explain.formula import Definition, Formula, by_name, formula_of, is_known, num, summary
+from sampo.explain.off_policy import correction_symbol, old_policy
 from sampo.explain.regularisers import beta, regulariser_terms
 from sampo.explain.run import Run
 from sampo.losses import Aggregation, PolicyLoss, SequenceMask
@@ -61,6 +62,9 @@ def objective(run: Run) -> Objective:
     if loss.masking is not None:
         sign, rest = ("−", term[1:]) if term.startswith("−") else ("", term)
         term = f"{sign}M_{_index(loss.masking.level)} {rest}"
+    if loss.correction is not None:
+        sign, rest = ("−", term[1:]) if term.startswith("−") else ("", term)
+        term = f"{sign}{correction_symbol(loss.correction)} {rest}"
     regularisers = regulariser_terms(run)
     others = tuple(part.term for part in regularisers)
     if not others or other.term == weights.term:
@@ -72,7 +76,7 @@ def objective(run: Run) -> Objective:
         # What i, t and T_i are has been said, unless the two sum over different things.
         said = other_rule.level == loss.aggregation.level
         rules = [weights, _unspoken(other) if said else other]
-    where = [*surrogate.where, *_mask(run), *_ratios(run, surrogate, others)]
+    where = [*surrogate.where, *_mask(run), *old_policy(run), *_ratios(run, surrogate, others)]
     where += [line for part in regularisers for line in part.where]
     where += _advantage(run)
     where += [line for rule in rules for line in rule.where]

@@ -67,6 +67,11 @@ class Run:
         return bool(self.model.hparams["reference"])
 
     @property
+    def engines_logprobs(self) -> bool:
+        """Whether the ratio starts from the engine's log-probabilities."""
+        return self.model.hparams["old_logprobs"] == "engine"
+
+    @property
     def kl_in_reward(self) -> float:
         """Coefficient of the KL in the reward; 0 where it is not there."""
         return self.stage.kl_coef if isinstance(self.stage, KLReward | Whiten | GAE) else 0.0
@@ -114,7 +119,7 @@ class Run:
     @property
     def one_step(self) -> bool:
         """Whether an update is a single optimiser step, so that every ratio is 1."""
-        return self.steps.most == 1
+        return self.steps.most == 1 and not self.engines_logprobs
 
     @property
     def group_filters(self) -> tuple[GroupFilter, ...]:

@@ -37,6 +37,11 @@ def denominators(run: Run) -> list[str]:
         lines.append(f"{stay.capitalize()}.")
         if _others(run):
             lines.append(f"The mask does not touch {_others(run)}.")
+    if loss.correction is not None:
+        lines.append(
+            f"{loss.correction.level.capitalize()}s that the correction weighs 0 stay in the "
+            f"counts{', and it does not touch ' + _others(run) if _others(run) else ''}."
+        )
     lines.append("Turns with advantage 0 add nothing to the surrogate but stay in the counts.")
     return lines
 

@@ -4,7 +4,8 @@ Pure functions of tensors: no logging, no model, no config lookup. `PolicyLoss` 
 """
 
 from sampo.losses.aggregation import Aggregation, TokenWeights
-from sampo.losses.cells import token_metrics
+from sampo.losses.cells import effective_sample_size, token_metrics
+from sampo.losses.correction import OffPolicyCorrection, correction_metrics
 from sampo.losses.detached_clip import DetachedClip
 from sampo.losses.entropy_balanced import EntropyBalanced, EntropyMoments
 from sampo.losses.geometric_mean import GeometricMean
@@ -37,6 +38,7 @@ __all__ = [
     "Max",
     "Mean",
     "Metric",
+    "OffPolicyCorrection",
     "PolicyLoss",
     "Ratio",
     "Reinforce",
@@ -51,6 +53,8 @@ __all__ = [
     "Unclipped",
     "ValueLoss",
     "combine",
+    "correction_metrics",
+    "effective_sample_size",
     "kl_estimate",
     "segments",
     "token_metrics",

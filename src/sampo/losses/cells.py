@@ -33,8 +33,7 @@ def token_metrics(log: TokenLog, clip_range: tuple[float, float] | None) -> dict
         `cells_high_entropy/...` and `cells_low_entropy/...`; the shares are still of everything.
         With a clip range `out_of_range_lower` (A < 0 and below it) and `out_of_range_upper`
         (A > 0 and above it), as shares of all action tokens. `effective_sample_size` is that of
-        the importance weights that were used, as a share of the number of tokens;
-        `sampling_effective_sample_size` that of the recomputed against the engine's probabilities.
+        the importance weights that were used, as a share of the number of tokens.
     """
     if len(log) == 0:
         return {}
@@ -51,9 +50,6 @@ def token_metrics(log: TokenLog, clip_range: tuple[float, float] | None) -> dict
         metrics["out_of_range_lower"] = float(low.double().mean())
         metrics["out_of_range_upper"] = float(high.double().mean())
     metrics["effective_sample_size"] = effective_sample_size(log.log_weight)
-    if log.sampling_logprobs is not None:
-        mismatch = log.old_logprobs - log.sampling_logprobs
-        metrics["sampling_effective_sample_size"] = effective_sample_size(mismatch)
     return metrics
 
 

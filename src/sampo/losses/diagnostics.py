@@ -25,8 +25,10 @@ def loss_metrics(
     `approx_kl` is the mean of log pi_old - log pi_theta (k1) over all action tokens;
     `approx_kl_kept`, only with a sequence mask, the same over the tokens that it kept, which hides
     the drift that the mask reacts to. `clip_fraction` and `clip_fraction_lower` are over kept
-    tokens. `policy_loss` is the weighted mean of the surrogate; `ref_kl` is k3, and `sampling_kl`
-    (k3) and `sampling_kl_k1` compare the engine's log-probabilities with the recomputed ones.
+    tokens. `policy_loss` is the weighted mean of the surrogate; `ref_kl` is k3. `sampling_kl` (k3),
+    `sampling_kl_k1`, `sampling_logprob_diff` (mean distance), its largest `_max`, and
+    `sampling_ratio_off` (share of tokens with a ratio outside 0.9 to 1.1) compare the engine's
+    log-probabilities with the trainer's.
     """
     mask = inputs.action_mask
     keep = mask if inputs.keep is None else mask & inputs.keep
@@ -55,10 +57,15 @@ def loss_metrics(
         metrics["ref_kl"] = Mean.over(kl_estimate(logprobs, reference, "k3"), mask)
     if inputs.sampling_logprobs is not None:
         sampled = on_mask(inputs.sampling_logprobs, mask)
-        recomputed = on_mask(inputs.old_logprobs, mask)
+        trainers = inputs.recomputed_logprobs
+        recomputed = on_mask(inputs.old_logprobs if trainers is None else trainers, mask)
+        distance, ratio = (recomputed - sampled).abs(), (recomputed - sampled).exp()
+        off = (ratio < 0.9) | (ratio > 1.1)
         metrics["sampling_kl"] = Mean.over(kl_estimate(sampled, recomputed, "k3"), mask)
         metrics["sampling_kl_k1"] = Mean.over(kl_estimate(sampled, recomputed, "k1"), mask)
-        metrics["sampling_logprob_diff_max"] = Max.over((recomputed - sampled).abs(), mask)
+        metrics["sampling_logprob_diff"] = Mean.over(distance, mask)
+        metrics["sampling_logprob_diff_max"] = Max.over(distance, mask)
+        metrics["sampling_ratio_off"] = Mean.over(off.to(ratio.dtype), mask)
     if inputs.values is not None and inputs.returns is not None:
         error = on_mask(inputs.values.detach(), mask) - on_mask(inputs.returns, mask)
         metrics["value_error"] = Mean.over(error.square(), mask)

@@ -24,7 +24,7 @@ class LossInputs:
     logprobs: Tensor
     """Current log-probabilities, with gradient."""
     old_logprobs: Tensor
-    """Log-probabilities of the rollout policy, recomputed when the batch came in."""
+    """The rollout policy's: recomputed when the batch came in, or the engine's."""
     advantages: Tensor
     action_mask: Tensor
     """bool, true on tokens that the policy wrote. Other entries of every tensor are ignored."""
@@ -34,7 +34,7 @@ class LossInputs:
     """int64, unique over the mini-batch on action tokens."""
     weights: Tensor
     """Weight of each token in the surrogate, normalised over the whole mini-batch and all ranks
-    (`LossPlan`). Tokens that a sequence mask rejects have weight zero."""
+    (`LossPlan`). Tokens that a sequence mask or a correction rejects have weight zero."""
     regulariser_weights: Tensor | None = None
     """The same for the KL and entropy terms. None: `weights`."""
     ref_logprobs: Tensor | None = None
@@ -44,10 +44,13 @@ class LossInputs:
     then with gradient."""
     sampling_logprobs: Tensor | None = None
     """The engine's own log-probabilities, for the mismatch metrics."""
+    recomputed_logprobs: Tensor | None = None
+    """What they are compared with: the rollout policy's, by the trainer. None: `old_logprobs`."""
     entropy_zscores: Tensor | None = None
     """Standardised entropies, for surrogates that need them (`Surrogate.needs_entropy`)."""
     keep: Tensor | None = None
-    """bool, tokens whose surrogate counts after sequence masking. None: all action tokens."""
+    """bool, tokens whose surrogate counts, after sequence mask and correction. None: all action
+    tokens."""
     values: Tensor | None = None
     """The value head's prediction before each token, with gradient; needed with a value loss."""
     old_values: Tensor | None = None

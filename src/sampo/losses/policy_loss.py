@@ -22,6 +22,7 @@ from torch import Tensor
 
 from sampo.errors import ConfigError
 from sampo.losses.aggregation import Aggregation, TokenWeights
+from sampo.losses.correction import OffPolicyCorrection
 from sampo.losses.diagnostics import loss_metrics
 from sampo.losses.inputs import LossInputs, LossOutput, LossPlan, on_mask
 from sampo.losses.kl import KLPenalty
@@ -63,6 +64,8 @@ class PolicyLoss:
     aggregation: Aggregation = Aggregation(kind="sequence_mean_token_mean")  # noqa: RUF009
     masking: SequenceMask | None = None
     """Sequence masking, or none."""
+    correction: OffPolicyCorrection | None = None
+    """For what the engine sampled otherwise than the trainer would, or none."""
     kl: KLPenalty = KLPenalty()  # noqa: RUF009
     kl_coef: float = 0.01
     """Weight of the KL term; 0 leaves it out (and needs no reference)."""
@@ -198,10 +201,8 @@ class PolicyLoss:
         if not self.surrogate.needs_entropy:
             return None
         if inputs.entropy_zscores is None:
-            raise ConfigError(
-                f"{type(self.surrogate).__name__} needs the standardised token entropies of the "
-                "mini-batch (LossInputs.entropy_zscores), but none were given."
-            )
+            name = type(self.surrogate).__name__
+            raise ConfigError(f"{name} needs LossInputs.entropy_zscores, but none were given.")
         return on_mask(inputs.entropy_zscores, inputs.action_mask)
 
     def _regulariser(self, inputs: LossInputs, logprobs: Tensor, log_ratio: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ class TokenLog:
     """int64, number of the turn in the rollout batch."""
     advantages: Tensor
     old_logprobs: Tensor
-    """Log-probability under the rollout policy, recomputed."""
+    """Log-probability under the rollout policy: recomputed, or the engine's."""
     log_ratio: Tensor
     """Current minus old log-probability of the token itself."""
     log_weight: Tensor
@@ -41,13 +41,13 @@ class TokenLog:
     clipped_lower: Tensor
     """bool, the dual clip acted on it."""
     kept: Tensor
-    """bool, false where a sequence mask rejected it."""
+    """bool, false where a sequence mask or a correction rejected it."""
     entropy: Tensor | None = None
     """Nats."""
     ref_log_ratio: Tensor | None = None
     """Current minus the reference's log-probability: k1 of the KL to it."""
-    sampling_logprobs: Tensor | None = None
-    """The engine's own."""
+    mismatch: Tensor | None = None
+    """The trainer's minus the engine's log-probability, where both are known."""
 
     @classmethod
     def of(cls, inputs: LossInputs, output: SurrogateOutput) -> TokenLog:
@@ -58,7 +58,8 @@ class TokenLog:
             return None if values is None else values.detach()[mask]
 
         logprobs, old = inputs.logprobs.detach()[mask], inputs.old_logprobs[mask]
-        reference = flat(inputs.ref_logprobs)
+        reference, sampled = flat(inputs.ref_logprobs), flat(inputs.sampling_logprobs)
+        recomputed = old if inputs.recomputed_logprobs is None else inputs.recomputed_logprobs[mask]
         kept = torch.ones_like(inputs.turn_ids[mask], dtype=torch.bool)
         return cls(
             turn=inputs.turn_ids[mask],
@@ -72,7 +73,7 @@ class TokenLog:
             kept=kept if inputs.keep is None else inputs.keep[mask],
             entropy=flat(inputs.entropy),
             ref_log_ratio=None if reference is None else logprobs - reference,
-            sampling_logprobs=flat(inputs.sampling_logprobs),
+            mismatch=None if sampled is None else recomputed - sampled,
         )
 
     @classmethod

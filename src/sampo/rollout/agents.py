@@ -16,6 +16,7 @@ from sampo.episode import Completion, FinishReason
 from sampo.errors import ConfigError, EnvFailure
 from sampo.rollout.chat import ChatRenderer
 from sampo.rollout.engine import GenerationRequest, RolloutEngine, SamplingParams
+from sampo.rollout.renderer import Message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,8 @@ class TurnRequest:
     """What the context length leaves, at most the sampling limit."""
     admissible_actions: Sequence[str] | None
     expert_action: str | None
+    messages: tuple[Message, ...] = ()
+    """The prompt as messages, a system message included."""
 
 
 class Agent(ABC):
@@ -38,6 +41,8 @@ class Agent(ABC):
 
     needs_expert: bool = False
     """Whether environments have to say what their expert would do."""
+    text_only: bool = False
+    """Whether it reads messages and writes text, without token ids."""
 
     @abstractmethod
     def submit(self, requests: Sequence[TurnRequest]) -> None:
@@ -66,6 +71,7 @@ class EngineAgent(Agent):
         self._engine = engine
         self._params = params
         self._sessions = sessions
+        self.text_only = engine.served_model is not None
 
     def submit(self, requests: Sequence[TurnRequest]) -> None:
         """Queue the turns at the engine."""
@@ -77,6 +83,7 @@ class EngineAgent(Agent):
                     params=self._params_for(request),
                     seed=request.seed,
                     session=request.session if self._sessions else None,
+                    messages=request.messages,
                 )
                 for request in requests
             ]

@@ -13,9 +13,9 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from sampo.episode import Completion
 from sampo.errors import PolicyError
-
-Message = Mapping[str, str]
+from sampo.rollout.renderer import Message, Renderer
 
 _CACHED = 8192
 """Most texts whose ids are remembered: the members of a group see the same first prompts, and
@@ -25,7 +25,7 @@ _REPLY = "REPLY7f3a"
 _THOUGHTFUL_REPLY = f"<think>\nwhy\n</think>\n\n{_REPLY}"
 
 
-class ChatRenderer:
+class ChatRenderer(Renderer):
     """Renders user messages as the token ids that a policy is given.
 
     Args:
@@ -50,9 +50,9 @@ class ChatRenderer:
                 f"The tokenizer of {tokenizer.name_or_path!r} has no chat template or no "
                 "end-of-sequence token. Use an instruct checkpoint, or set both on the tokenizer."
             )
+        super().__init__(system)
         self.tokenizer = tokenizer
         self._template_kwargs = dict(template_kwargs or {})
-        self._system: list[Message] = [{"role": "system", "content": system}] if system else []
         assert isinstance(tokenizer.eos_token_id, int)  # a list only for several tokens
         self.end_id = tokenizer.eos_token_id
         self._end_text = str(tokenizer.eos_token)
@@ -93,6 +93,14 @@ class ChatRenderer:
         """Return whether a transcript may go on after this reply without breaking its prefix."""
         return self.keeps_thoughts if "</think>" in reply else self.keeps_prefix
 
+    def is_closed(self, completion: Completion) -> bool:
+        """Return whether a reply ended with the end-of-sequence token."""
+        return completion.token_ids[-1:] == (self.end_id,)
+
+    def reply_text(self, completion: Completion) -> str:
+        """Return the sampled ids as text without special tokens."""
+        return self.text(completion.token_ids)
+
     def reply_ids(self, text: str) -> tuple[int, ...]:
         """Return the ids of a demonstrated reply, with its end-of-sequence token."""
         return (*self._encode(text), self.end_id)
@@ -103,7 +111,7 @@ class ChatRenderer:
 
     def _render(self, messages: Sequence[Message], *, generate: bool) -> str:
         rendered = self.tokenizer.apply_chat_template(
-            [dict(message) for message in (*self._system, *messages)],
+            [dict(message) for message in self.with_system(messages)],
             add_generation_prompt=generate,
             tokenize=False,
             **self._template_kwargs,

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 from sampo.envs.prompt import PromptFormat
-from sampo.episode import Completion, Episode, StopReason, Turn
+from sampo.episode import Completion, Episode, FinishReason, StopReason
 from sampo.errors import ConfigError
 from sampo.rollout.agents import Agent, TurnRequest
-from sampo.rollout.chat import ChatRenderer
-from sampo.rollout.conversation import ContextPolicy, Conversation, Prompt
+from sampo.rollout.cancellation import Cancellation
+from sampo.rollout.conversation import ContextPolicy
+from sampo.rollout.live_episode import EpisodeRequest, LiveEpisode
+from sampo.rollout.renderer import Renderer
 from sampo.rollout.seeds import derive_seed
 from sampo.rollout.workers import EnvFault, EnvPool, EnvReply
+
+__all__ = ["Collector", "EpisodeRequest", "EpisodeSettings"]
 
 _SLOTS = count()
 """Slots are never used twice in a process: a reply that an engine still owes to a run that was
@@ -30,21 +34,10 @@ _GATHER_S = 0.002
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpisodeRequest:
-    """One episode to be played."""
-
-    task: str
-    env_seed: int
-    """Given to the environment's reset; equal within a group."""
-    sampling_seed: int
-    """Root of the seeds of this episode's replies; different within a group."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class EpisodeSettings:
     """What all episodes of a collector have in common."""
 
-    renderer: ChatRenderer
+    renderer: Renderer
     prompt_format: PromptFormat
     context: ContextPolicy
     context_length: int
@@ -53,20 +46,6 @@ class EpisodeSettings:
     """Most tokens of one reply."""
     invalid_action_penalty: float = 0.1
     """Set as the `penalty` of every turn whose action is not valid (spec 7.3)."""
-
-
-@dataclass
-class _Live:
-    """An episode in play."""
-
-    index: int
-    request: EpisodeRequest
-    conversation: Conversation
-    attempt: int
-    turns: list[Turn] = field(default_factory=list)
-    state: EnvReply | None = None
-    """The environment's latest answer: what the next action is taken on."""
-    prompt: Prompt | None = None
 
 
 class Collector:
@@ -78,6 +57,7 @@ class Collector:
         settings: see `EpisodeSettings`.
         max_concurrent: most episodes in play at once.
         on_end: told every episode the moment it ends, error episodes included.
+        cancellation: asked between turns whether to go on.
     """
 
     def __init__(
@@ -88,14 +68,16 @@ class Collector:
         *,
         max_concurrent: int = 256,
         on_end: Callable[[Episode], None] = lambda _: None,
+        cancellation: Cancellation | None = None,
     ) -> None:
         self._pool = pool
         self._agent = agent
         self._settings = settings
         self._max_concurrent = max_concurrent
         self._on_end = on_end
+        self._cancellation = cancellation or Cancellation()
         self._waiting: deque[tuple[int, EpisodeRequest]] = deque()
-        self._live: dict[int, _Live] = {}
+        self._live: dict[int, LiveEpisode] = {}
         self._done: dict[int, Episode] = {}
         self._asked = 0
         """Turns that are with the agent."""
@@ -107,6 +89,7 @@ class Collector:
         self._waiting.extend(enumerate(requests))
         try:
             while self._waiting or self._live:
+                self._cancellation.check()
                 self._admit()
                 self._hear_environments()
                 self._hear_agent()
@@ -124,7 +107,7 @@ class Collector:
         conversation = self._settings.context.start(
             self._settings.renderer, self._settings.prompt_format
         )
-        self._live[slot] = _Live(index, request, conversation, attempt)
+        self._live[slot] = LiveEpisode(index, request, conversation, attempt)
         self._pool.reset(slot, request.task, request.env_seed)
 
     def _hear_environments(self) -> None:
@@ -175,6 +158,7 @@ class Collector:
             max_new_tokens=min(self._settings.max_new_tokens, room),
             admissible_actions=answer.admissible_actions,
             expert_action=answer.expert_action,
+            messages=self._settings.renderer.with_system(episode.conversation.messages),
         )
 
     def _hear_agent(self) -> None:
@@ -186,30 +170,23 @@ class Collector:
                 continue
             assert isinstance(key, int)
             self._asked -= 1
-            turn = self._turn(self._live[key], completion)
-            self._live[key].turns.append(turn)
+            if completion.finish_reason is FinishReason.CONTEXT:
+                self._stop_for_the_server(key, completion)
+                continue
+            penalty = self._settings.invalid_action_penalty
+            turn = self._live[key].take_turn(completion, invalid_action_penalty=penalty)
             self._pool.step(key, turn.action or "")
 
-    def _turn(self, episode: _Live, completion: Completion) -> Turn:
-        assert episode.state is not None and episode.prompt is not None
-        text, parsed = episode.conversation.act(completion)
-        return Turn(
-            observation=episode.state.observation,
-            reply=text,
-            action=parsed.action,
-            reward=0.0,
-            penalty=0.0 if parsed.valid else self._settings.invalid_action_penalty,
-            format_valid=parsed.format_valid,
-            action_valid=parsed.valid,
-            admissible_actions=episode.state.admissible_actions,
-            state_key=episode.state.state_key,
-            starts_row=episode.prompt.starts_row,
-            prompt_ids=episode.prompt.new_ids,
-            action_ids=completion.token_ids,
-            sampling_logprobs=completion.logprobs,
-            finish_reason=completion.finish_reason,
-            policy_version=completion.policy_version,
-        )
+    def _stop_for_the_server(self, slot: int, completion: Completion) -> None:
+        """End an episode whose prompt is too long for the server of a served model."""
+        episode = self._live[slot]
+        if not episode.turns:
+            raise ConfigError(
+                f"The first prompt of task {episode.request.task!r} leaves no room for a reply at "
+                f"the server, which says: {completion.text} Lower max_new_tokens of the sampling, "
+                "or serve the model with a longer context."
+            )
+        self._end(slot, StopReason.CONTEXT)
 
     def _fail(self, slot: int, fault: EnvFault) -> None:
         episode = self._live[slot]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sampo.envs.prompt import ParsedAction, PromptFormat, PromptView
 from sampo.episode import Completion
 from sampo.errors import ConfigError
-from sampo.rollout.chat import ChatRenderer, Message
+from sampo.rollout.renderer import Message, Renderer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Prompt:
 class Conversation:
     """The growing record of one episode; `observe` and `act` alternate."""
 
-    renderer: ChatRenderer
+    renderer: Renderer
     prompt_format: PromptFormat
     context: ContextPolicy
     history: list[tuple[str, str]] = field(default_factory=list)
@@ -57,8 +57,8 @@ class Conversation:
     def act(self, completion: Completion) -> tuple[str, ParsedAction]:
         """Take in a sampled reply; return its text and what it means to the environment."""
         self.row += completion.token_ids
-        self.closed = completion.token_ids[-1:] == (self.renderer.end_id,)
-        text = self.renderer.text(completion.token_ids)
+        self.closed = self.renderer.is_closed(completion)
+        text = self.renderer.reply_text(completion)
         parsed = self.prompt_format.parse(text, self._admissible)
         shown = parsed.action if parsed.action is not None else text.strip()
         self.history.append((self._observation, shown))
@@ -101,7 +101,7 @@ class ContextPolicy(ABC):
     def prompt(self, conversation: Conversation) -> Prompt:
         """Return the prompt for the next reply of a conversation."""
 
-    def start(self, renderer: ChatRenderer, prompt_format: PromptFormat) -> Conversation:
+    def start(self, renderer: Renderer, prompt_format: PromptFormat) -> Conversation:
         """Return an empty conversation under this policy."""
         return Conversation(renderer=renderer, prompt_format=prompt_format, context=self)
 

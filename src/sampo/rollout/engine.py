@@ -8,7 +8,7 @@ continuously. `generate` is the blocking form, the same for every engine.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torch import nn
@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerBase
 
 from sampo.episode import Completion
 from sampo.errors import ConfigError
+from sampo.rollout.renderer import Message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +60,21 @@ class GenerationRequest:
     session: Hashable | None = None
     """Requests of one session extend each other, so an engine may keep their key-value cache.
     None: the prompt is used once."""
+    messages: tuple[Message, ...] = ()
+    """The prompt as messages, for engines that give text; `prompt_ids` are empty there."""
 
 
 class RolloutEngine(ABC):
     """Samples replies with the latest synced policy."""
+
+    served_model: str | None = None
+    """Name of a model behind somebody else's server, which is given messages and answers in text:
+    no weights are loaded for it, and no ids or log-probabilities come back that could be trained
+    on. None: the policy is ours."""
+
+    shares_weights: bool = False
+    """Whether it samples from the trainer's weights where they are, so that no update may run
+    beside a rollout."""
 
     def bind(self, tokenizer: PreTrainedTokenizerBase) -> None:  # noqa: B027  not all need it
         """Give the engine the tokenizer, once, before the first request (for stop strings)."""
@@ -88,8 +100,15 @@ class RolloutEngine(ABC):
     def end_session(self, session: Hashable) -> None:  # noqa: B027  most engines keep nothing
         """Forget whatever is kept for a session; unknown sessions are fine."""
 
+    def sleep(self) -> None:  # noqa: B027  most engines have nothing to give back
+        """Give memory back where set up to: nothing is asked until the next `sync_weights`."""
+
     def close(self) -> None:  # noqa: B027  most engines own nothing
         """Give back processes and memory. The engine cannot be used afterwards."""
+
+    def usage(self) -> Mapping[str, float]:
+        """Return what the replies so far have cost; empty where nobody is paid."""
+        return {}
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[Completion]:
         """Sample one reply per request, in the order of the requests."""

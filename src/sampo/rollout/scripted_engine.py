@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 from itertools import cycle
 
@@ -11,12 +12,14 @@ from transformers import PreTrainedTokenizerBase
 from sampo.episode import Completion, FinishReason
 from sampo.errors import ConfigError, EngineError
 from sampo.rollout.engine import GenerationRequest, RolloutEngine
+from sampo.rollout.request_check import check_requests
 
 
 class ScriptedEngine(RolloutEngine):
     """Answers request after request with the next of some texts, over and over.
 
-    Every reply is closed with the end-of-sequence token and has log-probability 0 (certainty).
+    Every reply is closed with the end-of-sequence token, unless a stop string or the limit cuts it
+    before, and has log-probability 0 (certainty).
 
     Args:
         replies: texts of the replies.
@@ -40,6 +43,12 @@ class ScriptedEngine(RolloutEngine):
 
     def submit(self, requests: Sequence[GenerationRequest]) -> None:
         """Queue requests."""
+        check_requests(
+            requests,
+            in_flight={request.key for request in self._queue},
+            context_length=sys.maxsize,
+            has_tokenizer=self._tokenizer is not None,
+        )
         self._queue.extend(requests)
 
     def collect(self) -> list[tuple[Hashable, Completion]]:
@@ -47,11 +56,20 @@ class ScriptedEngine(RolloutEngine):
         queue, self._queue = self._queue, []
         return [(request.key, self._answer(request)) for request in queue]
 
+    def end_session(self, session: Hashable) -> None:
+        """Cancel a session's requests."""
+        self._queue = [request for request in self._queue if request.session != session]
+
     def _answer(self, request: GenerationRequest) -> Completion:
         if self._tokenizer is None:
             raise EngineError("ScriptedEngine has no tokenizer yet; call bind first.")
         ids = self._tokenizer(next(self._replies), add_special_tokens=False)["input_ids"]
         ids = [*ids, self._tokenizer.eos_token_id]
+        for end in range(1, len(ids)):
+            text = self._tokenizer.decode(ids[:end])
+            if any(stop in text for stop in request.params.stop):
+                ids = ids[:end]
+                break
         limit = request.params.max_new_tokens
         return Completion(
             token_ids=tuple(ids[:limit]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Hashable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 import torch
@@ -21,6 +22,7 @@ from sampo.errors import ConfigError, EngineError
 from sampo.rollout.engine import GenerationRequest, RolloutEngine
 from sampo.rollout.live_model import LiveModel
 from sampo.rollout.prefill import share_prompts, split_by_tokens
+from sampo.rollout.request_check import check_requests
 from sampo.rollout.sampling import sample_tokens, uniform_draws
 from sampo.rollout.slot_table import Row, SlotTable
 
@@ -62,6 +64,8 @@ class TransformersEngine(RolloutEngine):
             for a session) times the longest. The oldest kept rows are forgotten first. A token
             takes `2 x layers x kv_heads x head_dim` numbers.
         prefill_tokens: most prompt tokens, padding included, in one forward pass.
+        own_weights: sample from a copy of the policy that is renewed at every sync, so that a
+            rollout may go on beside an update (`data.max_staleness`). Costs the weights once more.
         return_share: `collect` comes back when this share of the running rows has finished.
             Smaller: environments get their actions sooner. Larger: prompts are fed in larger
             batches (32 ragged episodes, environments that answer at once: 120 tokens/s at 0,
@@ -76,6 +80,7 @@ class TransformersEngine(RolloutEngine):
         max_cache_tokens: int = 2**18,
         prefill_tokens: int = 8192,
         return_share: float = 0.5,
+        own_weights: bool = False,
     ) -> None:
         if min(max_batch, max_cache_tokens, prefill_tokens) < 1 or not 0 <= return_share <= 1:
             raise ConfigError(
@@ -87,6 +92,8 @@ class TransformersEngine(RolloutEngine):
         self._max_cache_tokens = max_cache_tokens
         self._prefill_tokens = prefill_tokens
         self._return_share = return_share
+        self.shares_weights = not own_weights
+        self._copy: nn.Module | None = None
         self._tokenizer: PreTrainedTokenizerBase | None = None
         self._state: tuple[LiveModel, SlotTable[_Reply]] | None = None
         self._waiting: deque[GenerationRequest] = deque()
@@ -99,8 +106,18 @@ class TransformersEngine(RolloutEngine):
         """Sample from `policy` (a `Policy`) from now on; drops all keys and values."""
         if self._state is not None:
             self._waiting.extendleft(row.request for row in reversed(self._state[1].running))
+        if not self.shares_weights:
+            policy = self._copied(policy)
         model = LiveModel(policy, version, self._context_length)
         self._state = (model, SlotTable(model.arena, self._max_cache_tokens))
+
+    def _copied(self, policy: nn.Module) -> nn.Module:
+        """Return the engine's own policy, with the weights of the given one."""
+        if self._copy is None:
+            self._copy = deepcopy(policy).requires_grad_(requires_grad=False)
+        else:
+            self._copy.load_state_dict(policy.state_dict())
+        return self._copy
 
     def submit(self, requests: Sequence[GenerationRequest]) -> None:
         """Queue requests.
@@ -112,13 +129,12 @@ class TransformersEngine(RolloutEngine):
         model, table = self._synced()
         keys = {request.key for request in self._waiting}
         keys.update(row.request.key for row in table.running)
-        for request in requests:
-            problem = self._problem(request, model.context_length)
-            if request.key in keys:
-                problem = "has a key that is in flight already; give every request its own"
-            if problem:
-                raise EngineError(f"Request {request.key!r} {problem}.")
-            keys.add(request.key)
+        check_requests(
+            requests,
+            in_flight=keys,
+            context_length=model.context_length,
+            has_tokenizer=self._tokenizer is not None,
+        )
         self._waiting.extend(requests)
 
     def collect(self) -> list[Finished]:
@@ -158,19 +174,6 @@ class TransformersEngine(RolloutEngine):
         if self._state is None:
             raise EngineError("The engine has no weights yet: call sync_weights first.")
         return self._state
-
-    def _problem(self, request: GenerationRequest, context_length: int) -> str:
-        """Return why a request cannot be served, or an empty string."""
-        if not request.prompt_ids:
-            return "has an empty prompt; the first token needs one before it"
-        if len(request.prompt_ids) >= context_length:
-            return (
-                f"has a prompt of {len(request.prompt_ids)} tokens, which leaves no room for a "
-                f"reply in the context of {context_length}"
-            )
-        if request.params.stop and self._tokenizer is None:
-            return "has stop strings, but the engine has no tokenizer; call bind(tokenizer) first"
-        return ""
 
     def _admit(self) -> list[Finished]:
         """Start as many waiting requests as fit, and sample their first tokens."""

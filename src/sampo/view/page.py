@@ -35,13 +35,14 @@ _SCRIPTS = (
     "filters.js",
     "groups.js",
     "members.js",
+    "visited.js",
     "episode.js",
     "tokens.js",
     "tip.js",
     "main.js",
 )
 """Together they are the one script of the page."""
-_STYLES = ("base.css", "curves.css", "browser.css", "tokens.css", "narrow.css")
+_STYLES = ("base.css", "curves.css", "browser.css", "tokens.css", "visited.css", "narrow.css")
 
 
 @dataclass(frozen=True, kw_only=True)

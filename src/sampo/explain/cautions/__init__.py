@@ -11,6 +11,7 @@ from sampo.explain.cautions.caution import Caution, Rule
 from sampo.explain.cautions.filtering import FILTERING_RULES
 from sampo.explain.cautions.masking import MASKING_RULES
 from sampo.explain.cautions.no_effect import NO_EFFECT_RULES
+from sampo.explain.cautions.off_policy import OFF_POLICY_RULES
 from sampo.explain.cautions.ratio import RATIO_RULES
 from sampo.explain.cautions.regularisers import REGULARISER_RULES
 from sampo.explain.run import Run
@@ -19,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     *AGGREGATION_RULES,
     *RATIO_RULES,
     *MASKING_RULES,
+    *OFF_POLICY_RULES,
     *REGULARISER_RULES,
     *ADVANTAGE_RULES,
     *FILTERING_RULES,

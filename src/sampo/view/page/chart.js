@@ -1,6 +1,6 @@
 // One small chart: lines over updates, alarms on them, and a cursor that all charts share.
 
-const PLOT = { width: 320, height: 124, left: 40, right: 14, top: 12, bottom: 16 };
+const PLOT = { width: 320, height: 124, left: 46, right: 14, top: 12, bottom: 16 };
 const INNER = {
   width: PLOT.width - PLOT.left - PLOT.right,
   height: PLOT.height - PLOT.top - PLOT.bottom,

@@ -24,6 +24,7 @@ function drawEpisode() {
         chosenGroup().members.length > 1 ? ` Episode ${episode.member + 1}` : ` ${episode.task}`,
       ),
       el('span', { class: 'note', text: facts.join(' · ') }),
+      pageSwitch(episode),
     ),
     tokenTools(episode),
     episode.error ? el('p', { class: 'error', text: episode.error }) : '',
@@ -66,7 +67,11 @@ function turnBlock(episode, turn, place) {
         : null,
       el('span', { class: 'note', text: facts.join(' · ') }),
     ),
-    promptIsShown(turn) ? '' : el('div', { class: 'observation', text: texts[turn.observation] }),
+    showsPage(turn)
+      ? visitedPage(turn)
+      : promptIsShown(turn)
+        ? ''
+        : el('div', { class: 'observation', text: texts[turn.observation] }),
     turn.pieces ? tokenStrip(turn, place) : el('div', { class: 'reply', text: texts[turn.reply] }),
     admissible && !turn.action_valid
       ? el('p', { class: 'note', text: `admissible: ${admissible.join(', ')}` })

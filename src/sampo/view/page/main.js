@@ -31,7 +31,7 @@ function redraw(changed) {
   if (fresh || changed.has('filters') || changed.has('group')) drawMembers();
   else if (changed.has('member') || changed.has('turn')) markChosenTurn();
   hideTip();
-  if (fresh || changed.has('group') || changed.has('member') || changed.has('colour'))
+  if (fresh || ['group', 'member', 'colour', 'pages'].some((name) => changed.has(name)))
     drawEpisode();
   else if (changed.has('turn')) markTurnBlock();
 }

@@ -8,6 +8,7 @@ const state = {
   member: 0, // place within the group
   turn: 0,
   colour: 'advantage',
+  pages: true, // observations that are pages are shown as such
   filters: { outcome: '', stop: '', training: '', type: '', text: '' },
 };
 let data = null;
