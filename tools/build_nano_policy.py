@@ -69,15 +69,11 @@ def environment_text(env: TextEnv, episodes: int, turns: int, explore: float) ->
 
 
 def build_tokenizer(texts: list[str], vocab_size: int, digits: bool) -> PreTrainedTokenizerFast:
-    """Return a byte-level BPE tokenizer in which the environment's words are single tokens.
-
-    With `digits`, each digit is one too, so that numbers can be copied digit by digit.
-    """
+    """Return a byte-level BPE tokenizer of the texts; with `digits`, each digit is a token."""
     backend = Tokenizer(models.BPE())
-    split: list[pre_tokenizers.PreTokenizer] = [pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    if digits:
-        split.insert(0, pre_tokenizers.Digits(individual_digits=True))
-    backend.pre_tokenizer = pre_tokenizers.Sequence(split) if digits else split[0]
+    words = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    split = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), words])
+    backend.pre_tokenizer = split if digits else words
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,

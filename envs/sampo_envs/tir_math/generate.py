@@ -5,7 +5,7 @@ Level 1 can be done in the head; from level 2 on a small model does better with 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -29,19 +29,20 @@ class _Size:
 _SIZES = {1: _Size(9, 2, 7), 2: _Size(99, 3, 97), 3: _Size(9999, 4, 9973)}
 
 
-def generate(seed: int, level: int) -> Question:
+def generate(seed: int, level: int, kinds: Sequence[str] | None = None) -> Question:
     """Return the problem of a seed.
 
     Args:
         seed: Any integer.
         level: One of `LEVELS`.
+        kinds: Of `KINDS`, to draw from; None draws from all.
 
     Example:
         >>> generate(4, 1).kind in KINDS
         True
     """
     rng = Random(f"{seed}/{level}")
-    kind = rng.choice(list(KINDS))
+    kind = rng.choice(list(KINDS if kinds is None else kinds))
     text, answer, program = KINDS[kind](rng, level)
     return Question(text=text, answer=str(answer), kind=kind, solution=program)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
+from random import Random
 
-from sampo.errors import ConfigError
+from sampo.errors import ConfigError, did_you_mean
 from sampo_envs.splits import SEEDS, TaskNames, known_split, owner
 from sampo_envs.tir_math.files import Columns, read_problems
-from sampo_envs.tir_math.generate import LEVELS, generate
+from sampo_envs.tir_math.generate import KINDS, LEVELS, generate
 from sampo_envs.tools import Question
 
 _ENV = "TirMath"
@@ -54,18 +55,34 @@ class GeneratedProblems(Problems):
     A split owns texts, not seeds only: no text of one split occurs in another.
 
     Raises:
-        ConfigError: There is no such level, or none at all.
+        ConfigError: There is no such level or kind, or none at all.
     """
 
     levels: tuple[int, ...] = (2,)
     """Levels to draw from, in turn: 1, 2 or 3."""
+    kinds: tuple[str, ...] | None = None
+    """Task types to draw from; None draws from all."""
+    guess_share: float = 0.0
+    """Share of the problems in which the expert does not use the tool but answers with a random
+    number of the right length. From such demonstrations comes a policy that calls the tool in the
+    other problems only, and has something to learn."""
 
     def __post_init__(self) -> None:
-        """Refuse unknown levels."""
+        """Refuse unknown levels and kinds, and what is no share."""
         if not self.levels or set(self.levels) - set(LEVELS):
             known = ", ".join(str(level) for level in LEVELS)
             raise ConfigError(f"{_ENV}: levels={self.levels} must be some of {known}.")
         object.__setattr__(self, "levels", tuple(self.levels))  # YAML gives lists
+        if self.kinds is not None:
+            object.__setattr__(self, "kinds", tuple(self.kinds))
+            unknown = [kind for kind in self.kinds if kind not in KINDS]
+            if unknown or not self.kinds:
+                raise ConfigError(
+                    f"{_ENV}: kinds={self.kinds} must be some of {', '.join(KINDS)}."
+                    f"{did_you_mean(unknown[0], KINDS) if unknown else ''}"
+                )
+        if not 0 <= self.guess_share <= 1:
+            raise ConfigError(f"{_ENV}: guess_share={self.guess_share} must be in [0, 1].")
 
     def tasks(self, split: str) -> TaskNames:
         """Return the tasks `split/seed`."""
@@ -74,8 +91,19 @@ class GeneratedProblems(Problems):
     def problem(self, split: str, number: int) -> Question:
         """Return the first problem of a seed whose text belongs to the split."""
         level = self.levels[number % len(self.levels)]
-        drawn = (generate(number + _STRIDE * attempt, level) for attempt in count())
-        return next(problem for problem in drawn if owner(problem.text) == split)
+        drawn = (generate(number + _STRIDE * attempt, level, self.kinds) for attempt in count())
+        problem = next(problem for problem in drawn if owner(problem.text) == split)
+        rng = Random(f"guess/{number}")
+        if rng.random() < self.guess_share:
+            return replace(problem, guess=_of_equal_length(problem.answer, rng))
+        return problem
+
+
+def _of_equal_length(number: str, rng: Random) -> str:
+    """Return a random number with the sign and as many digits."""
+    digits = number.removeprefix("-")
+    low = 10 ** (len(digits) - 1)
+    return number[: -len(digits)] + str(rng.randrange(low, 10 * low))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,8 @@ class Question:
     """Category for reports."""
     solution: str | None = None
     """A call whose result is the answer; what the expert does."""
+    guess: str | None = None
+    """What the expert answers at once, without a call, where it shall err."""
 
 
 class ToolEnv(TextEnv):
@@ -145,10 +147,12 @@ class ToolEnv(TextEnv):
         return (self._task, self._made)
 
     def expert_action(self) -> str | None:
-        """Return the call that solves the question, and then the answer."""
+        """Return the call that solves the question and then the answer; or at once the guess."""
         question = self._question
         if self._over or question is None:
             return None
+        if question.guess is not None:
+            return f"\\boxed{{{question.guess}}}"
         if question.solution is not None and not self._counts["calls"]:
             return self.prompt_format.call(question.solution)
         return f"\\boxed{{{question.answer}}}"
@@ -164,11 +168,9 @@ class ToolEnv(TextEnv):
         return result
 
     def _info(self, question: Question) -> dict[str, Any]:
-        return {
-            "success": self._right,
-            "task_type": question.kind,
-            "metrics": {name: float(count) for name, count in self._counts.items()},
-        }
+        metrics = {name: float(count) for name, count in self._counts.items()}
+        metrics["tool_used"] = float(self._counts["calls"] > 0)
+        return {"success": self._right, "task_type": question.kind, "metrics": metrics}
 
     @property
     def _name(self) -> str:

@@ -1,11 +1,13 @@
 """The shipped configs build what they say."""
 
+from dataclasses import replace
+
 from fit_parser import build_fit, parse_fit
 from sampo.filtering import RejectOverlong, RejectVoidTurns
 from sampo.rollout.conversation import TranscriptContext
 from sampo_envs.tir_math import FileProblems, GeneratedProblems, TirMathEnv
 
-RUN = "experiments/tir_math_qwen3_4b"
+RUN, NANO = "experiments/tir_math_qwen3_4b", "experiments/tir_math_nano"
 
 
 def test_the_environment() -> None:
@@ -15,6 +17,18 @@ def test_the_environment() -> None:
     assert env.problems == GeneratedProblems(levels=(2, 3))
     assert (env.max_turns, env.tool.sandbox.weakest) == (5, "rlimits")
     assert list(data.sampling.stop) == ["```\n"]
+
+
+def test_the_nano_run() -> None:
+    """It works from the shipped clone; only demonstrations hold guesses."""
+    data = build_fit("--config", NANO).data
+    env = data.player.env
+    assert isinstance(env, TirMathEnv) and isinstance(data.player.context, TranscriptContext)
+    assert env.problems == GeneratedProblems(levels=(3,), kinds=("divisors",))
+    demonstrated = build_fit("--config", NANO, "--config", "envs/tir_math_nano").data.player
+    assert demonstrated.env.problems == replace(env.problems, guess_share=0.5)
+    assert demonstrated.env.tool == env.tool and demonstrated.prompt_format == env.prompt_format
+    assert demonstrated.eval_sampling == data.player.eval_sampling
 
 
 def test_the_papers_run() -> None:

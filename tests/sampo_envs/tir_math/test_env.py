@@ -55,7 +55,8 @@ def test_code_its_result_and_the_answer(env: TirMathEnv) -> None:
     assert observation.endswith("ZeroDivisionError: division by zero")
     _, reward, terminated, _, info = env.step(f"\\boxed{{{answer}.0}}")
     assert (reward, terminated, info["success"]) == (1.0, True, True)
-    assert info["metrics"] == {"calls": 2.0, "failed_calls": 1.0, "void_turns": 0.0}
+    metrics = {"calls": 2.0, "failed_calls": 1.0, "void_turns": 0.0, "tool_used": 1.0}
+    assert info["metrics"] == metrics
     assert info["task_type"] == env.question(TASK).kind
 
 
@@ -97,6 +98,13 @@ def test_the_experts_program_solves_every_kind(env: TirMathEnv) -> None:
         assert observation == f"Code execution result: {env.question(task).answer}"
         assert env.step(env.expert_action() or "")[1] == 1.0
     assert len(kinds) == 6
+
+
+def test_where_it_shall_err_the_expert_answers_at_once_and_is_wrong() -> None:
+    env = TirMathEnv(problems=GeneratedProblems(levels=(3,), guess_share=1.0))
+    env.reset(options={"task": TASK})
+    _, reward, terminated, _, info = env.step(env.expert_action() or "")
+    assert (reward, terminated, info["metrics"]["tool_used"]) == (0.0, True, 0.0)
 
 
 def rolled_out(env: TirMathEnv, replies: list[str]) -> Episode:

@@ -29,6 +29,11 @@ def test_a_seed_is_a_problem() -> None:
     assert generate(5, 1) != generate(5, 2)
 
 
+def test_kinds_narrow_the_draw() -> None:
+    assert {generate(seed, 2, ["roots"]).kind for seed in range(20)} == {"roots"}
+    assert generate(5, 2, list(KINDS)) == generate(5, 2)
+
+
 def test_levels_get_harder() -> None:
     lengths = [
         sum(len(generate(seed, level).answer) for seed in range(200)) / 200 for level in LEVELS

@@ -1,6 +1,7 @@
 """Sources of problems: splits that do not overlap, levels, names."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,30 @@ def test_levels_take_turns() -> None:
 def test_unknown_levels_are_refused(levels: tuple[int, ...]) -> None:
     with pytest.raises(ConfigError, match="must be some of 1, 2, 3"):
         GeneratedProblems(levels=levels)
+
+
+def test_kinds_are_chosen() -> None:
+    source = GeneratedProblems(kinds=("power", "roots"))
+    assert {source.find(f"train/{n}").kind for n in range(40)} == {"power", "roots"}
+    with pytest.raises(ConfigError, match=r"must be some of products, power.*Did you mean 'power'"):
+        GeneratedProblems(kinds=("powers",))
+    with pytest.raises(ConfigError, match="must be some of products"):
+        GeneratedProblems(kinds=())
+
+
+def test_the_expert_guesses_in_a_share_of_the_problems() -> None:
+    never, half = GeneratedProblems(), GeneratedProblems(guess_share=0.5)
+    plain = [never.find(f"train/{n}") for n in range(400)]
+    mixed = [half.find(f"train/{n}") for n in range(400)]
+    assert [replace(problem, guess=None) for problem in mixed] == plain
+    guessed = [problem for problem in mixed if problem.guess is not None]
+    assert 160 <= len(guessed) <= 240  # four standard deviations of 10
+    for problem in guessed:
+        assert problem.guess is not None and len(problem.guess) == len(problem.answer)
+        assert problem.guess.startswith("-") == problem.answer.startswith("-")
+    assert sum(problem.guess == problem.answer for problem in guessed) < len(guessed) / 4
+    with pytest.raises(ConfigError, match=r"guess_share=1.5 must be in \[0, 1\]"):
+        GeneratedProblems(guess_share=1.5)
 
 
 def test_files_give_their_splits_and_held_out_texts_leave_training(tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ def test_calls_then_the_right_answer(env: Capitals) -> None:
     observation, reward, terminated, truncated, info = env.step(r"\boxed{BEE}")
     assert (observation, reward, terminated, truncated) == ("", 1.0, True, False)
     assert info["success"] and info["task_type"] == "animal"
-    assert info["metrics"] == {"calls": 2.0, "failed_calls": 0.0, "void_turns": 0.0}
+    metrics = {"calls": 2.0, "failed_calls": 0.0, "void_turns": 0.0, "tool_used": 1.0}
+    assert info["metrics"] == metrics
 
 
 def test_a_wrong_answer_ends_without_reward(env: Capitals) -> None:
