@@ -69,6 +69,8 @@ KINDS = {
 }
 START = ("Al", "Bri", "Cor", "Del", "Fen", "Gal", "Hol", "Jun", "Kes", "Lor", "Mar", "Nov", "Os")
 END = ("bex", "dane", "fell", "gora", "lith", "mira", "nola", "quill", "rin", "sett", "tova", "wyn")
+# Of these are asins: ten capitals as real ones, but few tokens for a small vocabulary.
+ONSETS, RIMES = "DFGKLMNPRSTV", ("AL", "EN", "IR", "OS", "UM")
 PER_KIND = 10
 
 
@@ -88,7 +90,7 @@ def make_product(rng: Random, group: tuple[str, str, str], kind: str) -> tuple[d
         for name, values in all_options.items()
         if rng.random() < 0.8
     }
-    asin = "B" + "".join(rng.choices("0123456789ABCDEFGHJKLMNPQRSTVWXYZ", k=9))
+    asin = "B" + "".join(rng.choice(ONSETS) + rng.choice(RIMES) for _ in range(3))
     record = {
         "name": title,
         "full_description": f"The {brand} {kind} is made with care. It is known for: "
@@ -126,6 +128,7 @@ def main() -> None:
         for _ in range(PER_KIND)
     ]
     rng.shuffle(made)
+    assert len({record["asin"] for record, _, _ in made}) == len(made)
     args.folder.mkdir(parents=True, exist_ok=True)
     write(args.folder / "items_shuffle_made_up.json.gz", [record for record, _, _ in made])
     write(

@@ -14,7 +14,7 @@ _CHUNK = 2**20
 _TIMEOUT_S = 60.0
 
 
-def download(url: str, target: Path, sha256: str) -> bool:
+def download(url: str, target: Path, sha256: str | None) -> bool:
     """Bring a file, unless it is there already with the right content.
 
     It appears under its name only when it is whole, so that a broken transfer leaves nothing.
@@ -22,7 +22,8 @@ def download(url: str, target: Path, sha256: str) -> bool:
     Args:
         url: An http(s) or file address.
         target: Where to put it; its folder is made.
-        sha256: What its content must be, in hexadecimal.
+        sha256: What its content must be, in hexadecimal; None where that is not known, and any
+            file that is there already is kept.
 
     Returns:
         Whether it was brought now.
@@ -30,7 +31,7 @@ def download(url: str, target: Path, sha256: str) -> bool:
     Raises:
         MissingDataError: It cannot be had, or is not what was expected.
     """
-    if target.is_file() and _digest(target) == sha256:
+    if target.is_file() and (sha256 is None or _digest(target) == sha256):
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
@@ -41,8 +42,7 @@ def download(url: str, target: Path, sha256: str) -> bool:
         ):
             while chunk := reply.read(_CHUNK):
                 stream.write(chunk)
-        found = _digest(Path(part))
-        if found != sha256:
+        if sha256 is not None and (found := _digest(Path(part))) != sha256:
             raise MissingDataError(
                 f"{url} has the SHA-256 {found}, not {sha256}: it has changed or was cut off. "
                 "Nothing was kept."

@@ -27,6 +27,13 @@ def test_brings_a_file_once_and_mends_a_broken_one(url: str, tmp_path: Path) -> 
     assert [path.name for path in target.parent.iterdir()] == ["file.bin"]
 
 
+def test_without_a_known_digest_the_first_file_stays(url: str, tmp_path: Path) -> None:
+    target = tmp_path / "file.bin"
+    assert download(url, target, None) and target.read_bytes() == CONTENT
+    target.write_bytes(b"mine")
+    assert not download(url, target, None) and target.read_bytes() == b"mine"
+
+
 def test_other_content_is_refused_and_not_kept(url: str, tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match=f"has the SHA-256 {DIGEST}, not 00"):
         download(url, tmp_path / "to" / "file", "00")

@@ -11,22 +11,19 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from sampo.errors import ConfigError, MissingDataError, SampoError
+from sampo_envs.download import download
 from sampo_envs.webshop.catalogue import find_file
 from sampo_envs.webshop.data import fetched_folder
 from sampo_envs.webshop.manifest import PRICE_SEED, describe, name_of
 from sampo_envs.webshop.shop import open_shop
 
 DRIVE = "https://drive.usercontent.google.com/download?export=download&confirm=t&id="
-TIMEOUT_S = 60.0
 
 
 class Source(NamedTuple):
@@ -104,7 +101,7 @@ def _fetch_one(source: Source, folder: Path, base: str | None) -> str:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         for path in _names(source, Path(scratch)):
             address = f"{base.rstrip('/')}/{path.name}" if base else f"{DRIVE}{source.drive_id}"
-            if not (base or source.drive_id) or not _download(address, path):
+            if not (base or source.drive_id) or not _came(address, path):
                 continue
             facts = _check(path, source)
             path.rename(folder / path.name)
@@ -122,14 +119,12 @@ def _names(source: Source, folder: Path) -> tuple[Path, Path]:
     return folder / source.name, folder / f"{source.name}.gz"
 
 
-def _download(address: str, path: Path) -> bool:
-    """Write what is at an address to a file; False where there is nothing."""
+def _came(address: str, path: Path) -> bool:
+    """Bring a file, whose hash is of the plain text inside; False where there is nothing."""
     try:
-        with urlopen(address, timeout=TIMEOUT_S) as reply, path.open("wb") as file:
-            shutil.copyfileobj(reply, file)
-    except (URLError, TimeoutError, ConnectionError):
+        return download(address, path, None)
+    except MissingDataError:
         return False
-    return True
 
 
 def _check(path: Path, source: Source) -> str:

@@ -85,6 +85,8 @@ class WebShopPrompt(TagPrompt):
     """Most characters of a page, see `cut`."""
     actions_chars: int = 3000
     """Most characters of the list of actions, see `cut`."""
+    lower_case: bool = False
+    """Write task and pages in lower case, in which actions name what is clicked."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,7 +97,7 @@ class WebShopPrompt(TagPrompt):
     def message(self, view: PromptView) -> str:
         """Return the whole prompt of one turn."""
         task = self._task(view)
-        lines = (self.task, self.goal.replace("{task}", task))
+        lines = (self.task, self.goal.replace("{task}", self._written(task)))
         present = self.opening if view.turn == 0 else self.current
         words = replace(self, task="\n".join(line for line in lines if line), current=present)
         return super(WebShopPrompt, words).message(self._shown(view, task))
@@ -112,6 +114,9 @@ class WebShopPrompt(TagPrompt):
         """Return the instruction, which follows the word for it on the first page."""
         parts = view.first_observation.split(SEPARATOR)
         return parts[2] if len(parts) > 2 else view.first_observation
+
+    def _written(self, text: str) -> str:
+        return text.lower() if self.lower_case else text
 
     def _shown(self, view: PromptView, task: str) -> PromptView:
         """Return the view with its pages and actions as they are written in the prompt."""
@@ -134,14 +139,15 @@ class WebShopPrompt(TagPrompt):
         if task in parts:
             parts = parts[parts.index(task) + 1 :]
         written = self.part_separator.join(self.part.replace("{part}", part) for part in parts)
-        return cut(written, self.page_chars)
+        return cut(self._written(written), self.page_chars)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompactPrompt(WebShopPrompt):
     """The task, the page and nothing else; the reply is `<action>click[buy now]</action>`.
 
-    For policies that are cloned before they are trained, and so need no rules.
+    For policies that are cloned before they are trained, and so need no rules. Texts stand in lines
+    of their own and in lower case, so that copying one into an action copies its tokens.
     """
 
     task: str = ""
@@ -154,5 +160,6 @@ class CompactPrompt(WebShopPrompt):
     actions: str = ""
     instruction: str | None = ""
     part: str = "{part}"
-    part_separator: str = " | "
+    part_separator: str = "\n"
     page_chars: int = 600
+    lower_case: bool = True

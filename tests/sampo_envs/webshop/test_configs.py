@@ -25,3 +25,12 @@ def test_the_experiment_has_the_papers_numbers() -> None:
     assert (surrogate.clip_low, surrogate.clip_high, model.loss.kl_coef) == (0.003, 0.004, 0.01)
     assert data.advantage.init_args.normalise == "mean_std"
     assert fit.trainer.max_epochs * data.updates_per_epoch == 200
+
+
+def test_the_nano_run_plays_the_shop_that_its_policy_was_cloned_in() -> None:
+    run = parse_fit("--config=experiments/webshop_nano")
+    clone = parse_fit("--config=envs/webshop_nano")
+    assert run.model.policy == "nano-webshop"
+    assert run.data.env.init_args.data == "made-up"
+    for name in ("env", "context", "context_length", "eval_sampling", "evaluation"):
+        assert run.data[name] == clone.data[name]

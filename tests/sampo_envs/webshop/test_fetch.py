@@ -34,7 +34,7 @@ def test_it_says_what_it_got(mirror: Path, tmp_path: Path, capsys) -> None:
     said = capsys.readouterr().out
     assert "items_shuffle_1000.json.gz: 1" in said
     assert "items_human_ins.json: not at file://" in said
-    assert "1190 synthetic goals; goals and splits are exactly made-up." in said
+    assert "1175 synthetic goals; goals and splits are exactly made-up." in said
     assert run(mirror, tmp_path / "data") == 0
     assert "items_shuffle_1000.json.gz: is there already" in capsys.readouterr().out
 

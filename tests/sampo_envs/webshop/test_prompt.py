@@ -61,7 +61,7 @@ def test_a_followup_is_the_page_and_the_actions() -> None:
 
 def test_the_compact_form_is_the_task_the_actions_taken_and_the_page() -> None:
     prompt = CompactPrompt()
-    expected = "Find a lamp\nsearch[lamp]\nBack to Search | < Prev | It's {bright}."
+    expected = "find a lamp\nsearch[lamp]\nback to search\n< prev\nit's {bright}."
     assert prompt.message(view()) == expected
     assert prompt.reply("click[buy now]") == "<action>click[buy now]</action>"
 
