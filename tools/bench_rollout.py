@@ -75,6 +75,7 @@ def make_policy(env: SokobanEnv) -> tuple[Policy, ChatRenderer]:
 def with_engine(policy: Policy, settings: EpisodeSettings, tasks: list[str]) -> Cost:
     """Play with the collector."""
     engine = TransformersEngine()
+    assert isinstance(settings.renderer, ChatRenderer)
     engine.bind(settings.renderer.tokenizer)
     engine.sync_weights(policy, 0)
     agent = EngineAgent(engine, SamplingParams(max_new_tokens=settings.max_new_tokens))

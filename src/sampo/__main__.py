@@ -5,6 +5,12 @@ A page about a run reads files only, and an arena starts processes: neither impo
 
 import sys
 
+_WRONG_TORCHVISION = (
+    "sampo: error: torchvision does not fit torch ({}). pip takes one made for CUDA, even where "
+    "torch is a CPU build. sampo needs none: pip uninstall -y torchvision torchaudio torchcodec "
+    "triton"
+)
+
 
 def main() -> None:
     """Run the command line."""
@@ -17,8 +23,12 @@ def main() -> None:
 
         arena(sys.argv[2:])
     else:
-        from sampo.cli import main as run
-
+        try:
+            from sampo.cli import main as run
+        except RuntimeError as error:
+            if "torchvision::" not in str(error):
+                raise
+            sys.exit(_WRONG_TORCHVISION.format(error))
         run()
 
 
