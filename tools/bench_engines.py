@@ -3,9 +3,9 @@
     OMP_NUM_THREADS=1 python tools/bench_engines.py                           # the nano policy
     OMP_NUM_THREADS=1 python tools/bench_engines.py --hidden 256 --layers 4   # a random, larger one
 
-Both play the same Sokoban episodes with the same seeds through the collector. Times are wall
-times, since vLLM works in other processes, so the machine must be idle. The first round warms up
-and is not counted; the rounds of the two engines alternate, and the best of each counts.
+Both play the same Sokoban episodes with the same seeds through the collector. The first round
+warms up and is not counted; the rounds of the two engines alternate, and the best of each counts.
+Besides wall time, which wants an idle machine, CPU time is taken, of all processes together.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import resource
 import time
 from typing import Any
 
+import psutil  # pyright: ignore[reportMissingModuleSource]  comes with vLLM
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -32,7 +33,7 @@ from sampo.rollout.workers import EnvPool
 from sampo_envs.sokoban import SokobanEnv
 
 NANO = "nano-sokoban"
-Rates = tuple[float, float]  # episodes and tokens per second
+Rates = list[float]  # per second: episodes, tokens; tokens per CPU second
 
 
 def make_policy(hidden: int | None, layers: int) -> Policy:
@@ -58,11 +59,18 @@ def play(engine: RolloutEngine, settings: EpisodeSettings, env: SokobanEnv, epis
     params = SamplingParams(max_new_tokens=settings.max_new_tokens)
     agent = EngineAgent(engine, params, sessions=isinstance(settings.context, TranscriptContext))
     with EnvPool(env, num_workers=0) as pool:
-        start = time.perf_counter()
+        start, start_cpu = time.perf_counter(), cpu_seconds()
         played = Collector(pool, agent, settings).run(requests)
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, cpu_seconds() - start_cpu
     tokens = sum(episode.num_action_tokens for episode in played)
-    return episodes / seconds, tokens / seconds
+    return [episodes / seconds, tokens / seconds, tokens / cpu]
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time that this process and its children have used."""
+    own = psutil.Process()
+    times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
+    return sum(t.user + t.system for t in times)
 
 
 def main() -> None:
@@ -91,25 +99,24 @@ def main() -> None:
         engine.bind(tokenizer)
         engine.sync_weights(policy, 0)
         print(f"{name}: ready in {time.perf_counter() - start:.1f} s", flush=True)
-    best = dict.fromkeys(engines, (0.0, 0.0))
+    best = {name: [0.0, 0.0, 0.0] for name in engines}
     for number in range(args.rounds + 1):
         for name, engine in engines.items():
             rates = play(engine, settings, env, args.episodes)
-            print(f"  round {number}, {name}: {rates[0]:.2f} episodes/s, {rates[1]:.0f} tokens/s")
+            print(f"  round {number}, {name}: {rates[0]:.2f} episodes/s, {rates[1]:.0f} tokens/s,")
+            print(f"    {rates[2]:.0f} tokens per CPU second", flush=True)
             if number:
-                best[name] = max(best[name], rates)
+                best[name] = list(map(max, best[name], rates))
     start = time.perf_counter()
     engines["vLLM"].sync_weights(policy, 1)
     synced = time.perf_counter() - start
     engines["vLLM"].close()
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     parameters = sum(p.numel() for p in policy.parameters()) / 1e6
-    print(
-        f"{parameters:.1f}M parameters, {args.episodes} episodes: vLLM / transformers = "
-        f"{best['vLLM'][0] / best['transformers'][0]:.2f} in episodes/s, "
-        f"{best['vLLM'][1] / best['transformers'][1]:.2f} in tokens/s; a sync takes "
-        f"{synced:.2f} s, vLLM's largest process {peak:.2f} GiB"
-    )
+    ratios = [a / b for a, b in zip(best["vLLM"], best["transformers"], strict=True)]
+    print(f"{parameters:.1f}M parameters, {args.episodes} episodes: vLLM / transformers =", end=" ")
+    print(f"{ratios[0]:.2f} in episodes/s, {ratios[1]:.2f} in tokens/s, {ratios[2]:.2f} per CPU s;")
+    print(f"a sync takes {synced:.2f} s, vLLM's largest process {peak:.2f} GiB")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 from sampo.errors import ConfigError, EngineError
 from sampo.models.policy import Policy, load_causal_lm
+from sampo.rollout import replica_engine
 from sampo.rollout.engine import GenerationRequest, SamplingParams
 from sampo.rollout.replica import Replica, Reply
 from sampo.rollout.replica_engine import ReplicaEngine
@@ -188,3 +189,10 @@ def test_impossible_settings_are_named(make, policy: Policy):
         make(context_length=9999).sync_weights(policy, 0)
     with pytest.raises(EngineError, match="Wrap the model"):
         make().sync_weights(policy.model, 0)
+
+
+def test_several_trainers_are_refused(make, policy: Policy, monkeypatch):
+    monkeypatch.setattr(replica_engine.dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(replica_engine.dist, "get_world_size", lambda: 2)
+    with pytest.raises(EngineError, match="Copies serves one trainer process, and there are 2"):
+        make().sync_weights(policy, 0)

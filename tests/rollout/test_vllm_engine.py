@@ -13,11 +13,16 @@ from pathlib import Path
 import pytest
 import torch
 
+from fit_parser import parse_fit
 from sampo.errors import ConfigError, EngineError, MissingDependencyError
 from sampo.models.policy import Policy
 from sampo.rollout import vllm_engine
+from sampo.rollout.engine import GenerationRequest, SamplingParams
+from sampo.rollout.transformers_engine import TransformersEngine
 from sampo.rollout.vllm_engine import VLLMEngine
+from sampo.rollout.vllm_servers import VLLMServers
 from tiny import tiny_model, tiny_tokenizer
+from vllm_server import serve
 
 needs_vllm = pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
 
@@ -43,6 +48,34 @@ def test_its_absence_is_told_with_the_command(monkeypatch):
 def test_impossible_settings_are_named(settings, message: str):
     with pytest.raises(ConfigError, match=message):
         VLLMEngine(**settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "kind"),
+    [
+        ("transformers", [], TransformersEngine),
+        ("vllm", ["--data.engine.cache_gib=0.5"], VLLMEngine),
+        ("vllm_servers", ["--data.engine.urls=[http://a:8000, http://b:8000/v1]"], VLLMServers),
+    ],
+)
+def test_the_shipped_configs_name_engines(name: str, options: list[str], kind: type):
+    engine = parse_fit("--config=quickstart", f"--config=engines/{name}", *options).data.engine
+    assert engine.class_path == f"{kind.__module__}.{kind.__name__}"
+    made = kind(**engine.init_args.as_dict())
+    if isinstance(made, VLLMServers):
+        assert made._urls == ["http://a:8000", "http://b:8000"]
+
+
+def test_servers_are_named_once():
+    for urls in ([], ["http://a:1", "http://a:1/v1"]):
+        with pytest.raises(ConfigError, match="urls"):
+            VLLMServers(urls=urls)
+
+
+def test_a_server_that_is_not_there_is_named():
+    engine = VLLMServers(urls=["http://127.0.0.1:9"])
+    with pytest.raises(EngineError, match=r"http://127.0.0.1:9 is gone or does not answer"):
+        engine.sync_weights(Policy(tiny_model()), 0)
 
 
 @needs_vllm
@@ -155,3 +188,48 @@ def test_its_death_in_the_middle_of_a_rollout_ends_the_run_with_a_sentence(tmp_p
     assert "last checkpoint" in last[0] and "Traceback" not in err.split(last[0])[1]
     time.sleep(5)
     assert not [child for child in family if child.is_running()]
+
+
+@needs_vllm
+@pytest.mark.slow
+def test_it_does_not_outlive_a_trainer_that_is_killed(tmp_path: Path):
+    import psutil
+
+    fit = start_fit(tmp_path, "--trainer.max_epochs=50")
+    assert fit.stderr is not None
+    for line in fit.stderr:
+        if "vLLM started" in line:
+            break
+    family = psutil.Process(fit.pid).children(recursive=True)
+    assert any("EngineCore" in " ".join(child.cmdline()) for child in family)
+    time.sleep(5)  # the workers are told whom to watch right after the start
+    fit.kill()
+    fit.communicate(timeout=30)
+    _, alive = psutil.wait_procs(family, timeout=60)
+    assert not alive, [process.cmdline() for process in alive]
+
+
+@needs_vllm
+@pytest.mark.slow
+def test_a_servers_death_in_the_middle_of_a_rollout_is_told_with_its_name(tmp_path: Path):
+    import psutil
+
+    policy = Policy(tiny_model(head_dim=32))
+    policy.save_pretrained(tmp_path, tiny_tokenizer())
+    with serve(tmp_path) as server:
+        family = psutil.Process(server.process.pid).children(recursive=True)
+        engine = VLLMServers(urls=[server.url])
+        engine.sync_weights(policy, 1)
+        params = SamplingParams(max_new_tokens=1500)
+        engine.submit(
+            [GenerationRequest(key=i, prompt_ids=(5, 6), params=params, seed=i) for i in range(200)]
+        )
+        server.process.kill()
+        with pytest.raises(EngineError, match=f"{server.url} is gone or does not answer"):
+            while engine.collect():
+                pass
+        engine.close()
+        for process in family:  # a core that is killed leaves its shared memory behind
+            if process.is_running() and "EngineCore" in " ".join(process.cmdline()):
+                process.terminate()
+        psutil.wait_procs(family, timeout=30)

@@ -52,6 +52,10 @@ class Agent(ABC):
     def collect(self) -> list[tuple[Hashable, Completion]]:
         """Block until at least one reply is written; return those that are."""
 
+    def ready(self, timeout_s: float) -> bool:
+        """Return whether `collect` has something to return, waiting for it a moment."""
+        return True
+
     def end(self, session: Hashable) -> None:  # noqa: B027  only engines keep anything
         """Forget an episode."""
 
@@ -92,6 +96,10 @@ class EngineAgent(Agent):
     def collect(self) -> list[tuple[Hashable, Completion]]:
         """Return the replies that the engine has finished."""
         return self._engine.collect()
+
+    def ready(self, timeout_s: float) -> bool:
+        """Ask the engine."""
+        return self._engine.ready(timeout_s)
 
     def end(self, session: Hashable) -> None:
         """Let the engine drop the episode's cache."""

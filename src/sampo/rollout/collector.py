@@ -162,8 +162,8 @@ class Collector:
         )
 
     def _hear_agent(self) -> None:
-        """Take in finished replies and act on them."""
-        if not self._asked:
+        """Take in finished replies and act on them; environments that answer first come first."""
+        if not self._asked or (self._pool.pending and not self._agent.ready(_GATHER_S)):
             return
         for key, completion in self._agent.collect():
             if key not in self._live:

@@ -87,6 +87,7 @@ class DebateAgent(Agent):
         self._format = prompt_format
         self._debate = debate
         self._turns: dict[Hashable, _Turn] = {}
+        self._won: list[tuple[Hashable, Completion]] = []
 
     def submit(self, requests: Sequence[TurnRequest]) -> None:
         """Ask all solvers for their first proposals."""
@@ -96,17 +97,16 @@ class DebateAgent(Agent):
 
     def collect(self) -> list[tuple[Hashable, Completion]]:
         """Hear proposals, let debates go on, and return the replies that have won."""
-        done: list[tuple[Hashable, Completion]] = []
-        while self._turns and not done:
-            for (key, solver), completion in self._heard():
-                turn = self._turns.get(key)
-                if turn is None:
-                    continue
-                turn.replies[solver] = completion
-                if len(turn.replies) == self._debate.solvers and (winner := self._decide(turn)):
-                    done.append((key, winner))
-                    del self._turns[key]
-        return done
+        while self._turns and not self._won:
+            self._hear()
+        won, self._won = self._won, []
+        return won
+
+    def ready(self, timeout_s: float) -> bool:
+        """Hear what has come, if anything has; return whether a reply has won."""
+        if not self._won and self._agent.ready(timeout_s):
+            self._hear()
+        return bool(self._won)
 
     def end(self, session: Hashable) -> None:
         """Break off the debates of an episode."""
@@ -114,12 +114,18 @@ class DebateAgent(Agent):
             del self._turns[key]
         self._agent.end(session)
 
-    def _heard(self) -> list[tuple[tuple[Hashable, int], Completion]]:
-        heard = []
+    def _hear(self) -> None:
+        """Take in proposals; complete rounds are decided, or followed by the next one."""
         for name, completion in self._agent.collect():
             assert isinstance(name, tuple)  # as `_ask` makes them
-            heard.append((name, completion))
-        return heard
+            key, solver = name
+            turn = self._turns.get(key)
+            if turn is None:
+                continue
+            turn.replies[solver] = completion
+            if len(turn.replies) == self._debate.solvers and (winner := self._decide(turn)):
+                self._won.append((key, winner))
+                del self._turns[key]
 
     def _ask(self, turn: _Turn, argument: str) -> None:
         """Ask all solvers for a round of proposals."""

@@ -97,6 +97,13 @@ class RolloutEngine(ABC):
         Returns an empty list when nothing is queued.
         """
 
+    def ready(self, timeout_s: float) -> bool:
+        """Return whether `collect` has something to return, waiting for it a moment.
+
+        True where `collect` itself does the work, as engines in this process do.
+        """
+        return True
+
     def end_session(self, session: Hashable) -> None:  # noqa: B027  most engines keep nothing
         """Forget whatever is kept for a session; unknown sessions are fine."""
 

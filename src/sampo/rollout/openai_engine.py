@@ -131,6 +131,10 @@ class OpenAIEngine(RolloutEngine):
             self.close()
             raise
 
+    def ready(self, timeout_s: float) -> bool:
+        """Return whether a reply has come, waiting for one a moment."""
+        return self._pool is None or self._pool.ready(timeout_s)
+
     def end_session(self, session: Hashable) -> None:
         """Give up what a session still waits for."""
         if self._pool is not None:

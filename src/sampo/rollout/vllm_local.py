@@ -41,6 +41,11 @@ class LocalReplica(Replica):
             self._core = vllm.AsyncLLMEngine.from_engine_args(args)
         self.dtype = str(self._core.model_config.dtype)
 
+    async def end_with(self, process: int) -> None:
+        """Have vLLM end when a process is gone, however that came."""
+        with one_sentence("does not start"):
+            await self._core.collective_rpc("sampo_watch", args=(process,))
+
     async def generate(self, request: GenerationRequest, fields: Mapping[str, Any]) -> Reply:
         """Sample a reply."""
         params = self._vllm.SamplingParams(

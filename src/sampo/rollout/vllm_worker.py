@@ -7,7 +7,11 @@ that imports vLLM.
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from torch import Tensor, nn
 
 from sampo.rollout.weight_shipment import checksum, read_weights
 
+_WATCH_S = 2.0
 _RELATIVE_ERROR = {torch.float64: 1e-5, torch.float32: 1e-5}
 _RELATIVE_ERROR_OF_HALF_PRECISION = 0.03
 
@@ -32,6 +37,10 @@ class WeightReceiver:
         """Return what the engine must know of how vLLM was started."""
         config = self.model_config
         return {"dtype": str(config.dtype), "logprobs_mode": str(config.logprobs_mode)}
+
+    def sampo_watch(self, trainer: int) -> None:
+        """End vLLM when its parent, the trainer, is gone: it does not notice by itself."""
+        threading.Thread(target=_end_with, args=(trainer,), daemon=True).start()
 
     def sampo_load(self, folder: str) -> dict[str, int]:
         """Load the weights in `folder` in place; return the checksum of each tensor as read."""
@@ -66,6 +75,17 @@ class WeightReceiver:
             )
 
             dispatch_cpu_unquantized_gemm(head, remove_weight=False)
+
+
+def _end_with(trainer: int) -> None:
+    """End the core, and so its workers, once it is nobody's child any more."""
+    import psutil  # pyright: ignore[reportMissingModuleSource]  comes with vLLM
+
+    with suppress(psutil.NoSuchProcess):  # the core has ended by itself
+        core = psutil.Process(os.getppid())
+        while core.ppid() == trainer:
+            time.sleep(_WATCH_S)
+        core.terminate()
 
 
 def _differing(model: nn.Module, sent: dict[str, Tensor]) -> list[str]:
