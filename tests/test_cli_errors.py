@@ -83,7 +83,8 @@ def test_settings_of_a_class(
         (
             "model.loss",
             "model.loss: must not be null; leave it out, or set what is in it: ratio, surrogate, "
-            "aggregation, masking, correction, kl, kl_coef, entropy_coef, regulariser_aggregation, value.",
+            "aggregation, masking, correction, kl, kl_coef, entropy_coef, "
+            "regulariser_aggregation, value.",
         ),
         (
             "model.loss.ratio",

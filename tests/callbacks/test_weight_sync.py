@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from sampo.callbacks import WeightSync
+from sampo.errors import ConfigError
 from sampo.rollout.scripted_engine import ScriptedEngine
 
 
@@ -17,10 +18,18 @@ class Sleeper(ScriptedEngine):
         self.naps += 1
 
 
-@pytest.mark.parametrize(("max_staleness", "naps"), [(0, 1), (1, 0)])
-def test_the_engine_sleeps_unless_it_plays_beside_the_update(data, max_staleness: int, naps: int):
+def test_the_engine_sleeps_during_the_update(data):
     engine = data.player.engine = Sleeper(["x"])
-    data.max_staleness = max_staleness
     trainer = SimpleNamespace(datamodule=data)
     WeightSync().on_train_batch_start(trainer, SimpleNamespace(), None, 0)
-    assert engine.naps == naps
+    assert engine.naps == 1
+
+
+def test_one_that_sleeps_plays_nothing_beside_the_update(data):
+    data.player.engine = Sleeper(["x"])
+    data.player.engine.sleeps = True
+    data.max_staleness = 1
+    with pytest.raises(ConfigError, match=r"data\.engine\.sleep takes the engine's memory"):
+        data.check_training(None)
+    data.max_staleness = 0
+    data.check_training(None)

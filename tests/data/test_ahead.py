@@ -31,6 +31,7 @@ def test_it_is_played_elsewhere_and_taken_once():
 
     def play(_):
         where.append(threading.current_thread())
+        time.sleep(0.1)
         return ROLLOUT
 
     ahead = ahead_of(play)
@@ -39,6 +40,7 @@ def test_it_is_played_elsewhere_and_taken_once():
     assert ahead.take() is ROLLOUT
     assert ahead.take() is None
     assert where[0] is not threading.current_thread()
+    assert ahead.waited_s >= 0.05
     ahead.close()
 
 

@@ -26,11 +26,10 @@ class WeightSync(L.Callback):
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """Let the engine give its memory to the update, unless it plays the next rollout."""
+        """Let the engine give its memory to the update, where it is set to."""
         data = getattr(trainer, "datamodule", None)
         assert isinstance(data, RolloutDataModule)
-        if not data.max_staleness:
-            data.engine.sleep()
+        data.engine.sleep()
 
     def on_train_batch_end(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -22,6 +23,8 @@ class RolloutAhead:
         self._cancellation = cancellation
         self._pool: ThreadPoolExecutor | None = None
         self._future: Future[Rollout] | None = None
+        self.waited_s = 0.0
+        """Seconds that `wait` and `take` have blocked, in all."""
 
     def start(self) -> None:
         """Begin with the next rollout."""
@@ -33,10 +36,13 @@ class RolloutAhead:
     def wait(self) -> None:
         """Block until nothing is being played. What went wrong is raised by `take`."""
         if self._future is not None:
+            started = time.perf_counter()
             self._future.exception()
+            self.waited_s += time.perf_counter() - started
 
     def take(self) -> Rollout | None:
         """Return the rollout that was begun, when it is complete; None: none was."""
+        self.wait()
         future, self._future = self._future, None
         return None if future is None else future.result()
 

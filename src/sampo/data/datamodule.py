@@ -6,7 +6,6 @@ It holds environments and an engine, and never the model: weights reach the engi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -207,9 +206,12 @@ class RolloutDataModule(PlayingDataModule):
 
     def _next_batch(self) -> RolloutBatch:
         """Return the next update's batch; the counters move only when it is complete."""
-        started = time.perf_counter()
-        rollout = self._ahead.take() or self._play()
-        waited = {"time/rollout_wait_s": time.perf_counter() - started}
+        rollout = self._ahead.take()
+        waited_s, self._ahead.waited_s = self._ahead.waited_s, 0.0
+        if rollout is None:
+            rollout = self._play()
+            waited_s += rollout.stats["time/rollout_s"]
+        waited = {"time/rollout_wait_s": waited_s}
         advantages = GroupAdvantages(groups=rollout.groups, estimator=self.advantage)
         batch = collate(
             [episode for group in rollout.groups for episode in group.episodes],

@@ -26,7 +26,7 @@ def check_trainable(
 
     Raises:
         ConfigError: the model is not ours; sampling is greedy, or truncated and not corrected; or
-            the update would change the weights that the engine samples from.
+            the update would take the engine's weights or memory from a rollout beside it.
     """
     if engine.served_model:
         raise ConfigError(
@@ -46,6 +46,11 @@ def check_trainable(
             "data.max_staleness 1 plays a rollout while the policy is updated, but "
             f"{type(engine).__name__} samples from the very weights that change. Set "
             "data.engine.own_weights to true, which keeps a copy, or take another data.engine."
+        )
+    if max_staleness and engine.sleeps:
+        raise ConfigError(
+            "data.max_staleness 1 plays a rollout while the policy is updated, but "
+            "data.engine.sleep takes the engine's memory for the update. Set one of them off."
         )
 
 

@@ -76,6 +76,9 @@ class RolloutEngine(ABC):
     """Whether it samples from the trainer's weights where they are, so that no update may run
     beside a rollout."""
 
+    sleeps: bool = False
+    """Whether it gives its memory to the update, so that no rollout may run beside one."""
+
     def bind(self, tokenizer: PreTrainedTokenizerBase) -> None:  # noqa: B027  not all need it
         """Give the engine the tokenizer, once, before the first request (for stop strings)."""
 

@@ -71,7 +71,7 @@ class ReplicaEngine(RolloutEngine):
             )
         self._name = name
         self._asked_context_length = context_length
-        self._may_sleep = sleep
+        self.sleeps = sleep
         self._transfer_folder = transfer_folder
         self._reply_timeout_s = reply_timeout_s
         self._tokenizer: PreTrainedTokenizerBase | None = None
@@ -139,7 +139,7 @@ class ReplicaEngine(RolloutEngine):
 
     def sleep(self) -> None:
         """Give weights and cache back until the next sync, where `sleep` is set."""
-        if not self._may_sleep or self._opened is None or self._asleep:
+        if not self.sleeps or self._opened is None or self._asleep:
             return
         pool = self._opened[0]
         with pool.quiet():

