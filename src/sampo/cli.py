@@ -7,7 +7,7 @@ import signal
 import sys
 import warnings
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
@@ -21,6 +21,7 @@ from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
 from sampo.errors import SampoError
 from sampo.module import SampoModule
+from sampo.plain_commands import fail
 from sampo.resources import find_config
 from sampo.trainer import SampoTrainer
 from sampo.view.command import main as view
@@ -110,29 +111,24 @@ def main(args: list[str] | None = None) -> None:
     try:
         cli = SampoCLI(args)
     except (SampoError, MisconfigurationException) as error:
-        _fail(" ".join(str(error).split()))
+        fail(" ".join(str(error).split()))
     except UnicodeDecodeError:
-        _fail("A config is no text file: it is not UTF-8.")
+        fail("A config is no text file: it is not UTF-8.")
     except ValueError as error:  # the parser's own, around ours, where a setting may be null
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, SampoError):
             cause = cause.__cause__
         if cause is None and (sentence := explain_union(str(error))):
-            _fail(sentence)
+            fail(sentence)
         if cause is None:
             raise
-        _fail(" ".join(str(cause).split()))
+        fail(" ".join(str(cause).split()))
     except OSError as error:
         if error.filename is None:
             raise
-        _fail(f"{error.filename}: {error.strerror}.")
+        fail(f"{error.filename}: {error.strerror}.")
     if cli.trainer.received_sigterm:
         sys.exit(128 + signal.SIGTERM)  # so that a scheduler does not take it for a finished run
-
-
-def _fail(message: str) -> NoReturn:
-    sys.stderr.write(f"sampo: error: {message}\n")
-    sys.exit(1)
 
 
 def _quieten() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from rich.console import Console
 from rich.live import Live
@@ -18,6 +16,7 @@ from sampo.arena.outputs import write_report
 from sampo.arena.report import make_report
 from sampo.arena.runner import Progress, Runner
 from sampo.errors import SampoError
+from sampo.plain_commands import PlainParser, fail
 
 _MARKS: dict[str, str] = {
     "waiting": "·",
@@ -26,14 +25,6 @@ _MARKS: dict[str, str] = {
     "done": "✓",
     "failed": "✗",
 }
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that answers mistakes in one sentence, as the other subcommands do."""
-
-    def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"sampo: error: {message} (sampo arena --config FILE [--jobs N])\n")
-        sys.exit(2)
 
 
 def main(args: Sequence[str]) -> None:
@@ -51,19 +42,19 @@ def main(args: Sequence[str]) -> None:
         report = make_report(grid, folder)
         page = write_report(report, folder)
     except SampoError as error:
-        _fail(str(error))
+        fail(str(error))
     except OSError as error:
         if error.filename is None:
             raise
-        _fail(f"{error.filename}: {error.strerror}.")
+        fail(f"{error.filename}: {error.strerror}.")
     except KeyboardInterrupt:
-        _fail("stopped. The same command goes on with what is not done.", code=130)
+        fail("stopped. The same command goes on with what is not done.", code=130)
     done = f"{len(report.results)} of {len(grid.runs())} runs"
     sys.stdout.write(f"{done}: {page}, arena.json and arena.csv beside it.\n")
     if errors:
         for name, words in errors.items():
             sys.stderr.write(f"{name} failed: {words}\n")
-        _fail(f"{len(errors)} runs failed; the same command tries them again.")
+        fail(f"{len(errors)} runs failed; the same command tries them again.")
 
 
 def _run(grid: Grid, folder: Path, jobs: int) -> dict[str, str]:
@@ -95,12 +86,12 @@ def progress_table(grid: Grid, progress: Progress) -> Table:
     return table
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _parser() -> PlainParser:
+    parser = PlainParser(
         prog="sampo arena",
+        arguments="--config FILE [--jobs N]",
         description="Compare methods over environments and seeds: run the grid of a config, go on "
         "where it was stopped, and write a report.",
-        allow_abbrev=False,
     )
     parser.add_argument("--config", required=True, metavar="FILE", help="a grid, or a shipped one")
     parser.add_argument("--output", metavar="FOLDER", help="default: runs/arena/NAME")
@@ -109,8 +100,3 @@ def _parser() -> argparse.ArgumentParser:
         "--report-only", action="store_true", help="run nothing, report on what is there"
     )
     return parser
-
-
-def _fail(message: str, code: int = 1) -> NoReturn:
-    sys.stderr.write(f"sampo: error: {' '.join(message.split())}\n")
-    sys.exit(code)

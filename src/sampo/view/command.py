@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from sampo.errors import SampoError
+from sampo.plain_commands import PlainParser, fail
 from sampo.view.page import Page, write_page
 from sampo.view.run_files import find_run
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser that answers mistakes in one sentence, as the other subcommands do."""
-
-    def error(self, message: str) -> NoReturn:
-        sys.stderr.write(
-            f"sampo: error: {message} (sampo view RUN [--output FILE] [--open false])\n"
-        )
-        sys.exit(2)
 
 
 def main(args: Sequence[str]) -> None:
@@ -39,23 +28,23 @@ def main(args: Sequence[str]) -> None:
         output = Path(options.output) if options.output else run.folder / "view.html"
         page = write_page(run, output)
     except SampoError as error:
-        _fail(str(error))
+        fail(str(error))
     except OSError as error:
         if error.filename is None:
             raise
-        _fail(f"{error.filename}: {error.strerror}.")
+        fail(f"{error.filename}: {error.strerror}.")
     sys.stderr.writelines(f"Note: {notice}\n" for notice in page.notices)
     sys.stdout.write(f"{_said(page)}\n")
     if options.open == "true" and _has_display():
         webbrowser.open(page.path.absolute().as_uri())
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _parser() -> PlainParser:
+    parser = PlainParser(
         prog="sampo view",
+        arguments="RUN [--output FILE] [--open false]",
         description="Write one HTML page about a run: its curves, alarms and episodes. It needs no "
         "server and no network, so it can be kept and sent.",
-        allow_abbrev=False,
     )
     parser.add_argument("run", metavar="RUN", help="folder of a run; or of runs: then the newest")
     parser.add_argument("--output", metavar="FILE", help="the page (default: RUN/view.html)")
@@ -81,8 +70,3 @@ def _has_display() -> bool:
     if sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _fail(message: str) -> NoReturn:
-    sys.stderr.write(f"sampo: error: {' '.join(message.split())}\n")
-    sys.exit(1)
