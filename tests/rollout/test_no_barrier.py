@@ -15,6 +15,14 @@ from tiny import tiny_tokenizer
 LEFT = "<action>left</action>"
 
 
+class Slow(Corridor):
+    """Answers a step after a while, so that the collector always has to wait for it."""
+
+    def step(self, action):
+        time.sleep(0.05)
+        return super().step(action)
+
+
 class HeldUp(Agent):
     """Answers one episode's first turn only when the other has asked for its third."""
 
@@ -59,7 +67,7 @@ class HeldUp(Agent):
 
 
 def test_a_slow_reply_holds_up_its_own_episode_only() -> None:
-    env = Corridor(length=9, max_turns=4)
+    env = Slow(length=9, max_turns=4)
     chat = ChatRenderer(tiny_tokenizer())
     agent = HeldUp(chat)
     settings = EpisodeSettings(
