@@ -4,12 +4,14 @@
 
 Reads `configs/envs/ENV.yaml` and `configs/experiments/clone_ENV.yaml`. Writes `init/` (the
 untrained policy), `demonstrations.parquet` and `clone/version_N/hf` (what ships with sampo). A
-seed gives the same policy on the same machine. Options that are not its own go to `sampo collect`.
+seed gives the same policy on the same machine. Options `--data.env...=VALUE` change the environment
+in all three steps; others that are not its own go to `sampo collect`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import subprocess
 import sys
@@ -31,12 +33,13 @@ TAGS = ("<action>", "</action>", "<think>", "</think>")
 CONFIGS = Path(__file__).parents[1] / "configs"
 
 
-def environment(name: str) -> TextEnv:
-    """Return the environment of `configs/envs/NAME.yaml`."""
+def environment(name: str, changes: list[str]) -> TextEnv:
+    """Return the environment of `configs/envs/NAME.yaml`, with options `--data.env...=VALUE`."""
     settings = yaml.safe_load((CONFIGS / "envs" / f"{name}.yaml").read_text())["data"]["env"]
     parser = ArgumentParser()
     parser.add_argument("--env", type=TextEnv)
-    return parser.instantiate(parser.parse_object({"env": settings})).env
+    changed = [change.replace("--data.", "--", 1) for change in changes]
+    return parser.instantiate(parser.parse_args([f"--env={json.dumps(settings)}", *changed])).env
 
 
 def environment_text(env: TextEnv, episodes: int, turns: int, explore: float) -> list[str]:
@@ -127,6 +130,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--vocab", type=int, default=512)
     parser.add_argument("--texts", type=int, default=1500, help="episodes the tokenizer reads")
+    parser.add_argument("--text-turns", type=int, default=5, help="turns it reads of each")
     parser.add_argument("--explore", type=float, default=1.0, help="random actions in them")
     parser.add_argument("--digits", action="store_true", help="one token for each digit")
     parser.add_argument("--episodes", type=int, default=8000, help="demonstrations played")
@@ -134,8 +138,10 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=30, help="most turns of a demonstration")
     parser.add_argument("--seed", type=int, default=0)
     args, further = parser.parse_known_args()
+    changes = [option for option in further if option.startswith("--data.env")]
 
-    texts = environment_text(environment(args.env), args.texts, 5, args.explore)
+    played = environment(args.env, changes)
+    texts = environment_text(played, args.texts, args.text_turns, args.explore)
     tokenizer = build_tokenizer(texts, args.vocab, args.digits)
     init = args.output / "init"
     build_model(tokenizer, args.hidden, args.layers).save_pretrained(init)
@@ -147,7 +153,7 @@ def main() -> None:
     sampo("collect", *env, *collect, turns, *further, f"--output={demonstrations}")
     paths = [f"--model.policy={init}", f"--data.demonstrations={demonstrations}"]
     logs = f"--trainer.logger.init_args.save_dir={args.output}"
-    sampo("clone", *env, "--config", f"experiments/clone_{args.env}", *paths, logs)
+    sampo("clone", *env, "--config", f"experiments/clone_{args.env}", *changes, *paths, logs)
     newest = max((args.output / "clone").glob("version_*"), key=lambda p: p.stat().st_mtime)
     print(f"The clone is in {newest / 'hf'}")
 
