@@ -3,10 +3,8 @@
 from dataclasses import replace
 
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sampo.batch import RolloutBatch, ScoredBatch, by_token_budget, split_evenly
+from sampo.batch import RolloutBatch, ScoredBatch, split_evenly
 
 
 def make_batch() -> RolloutBatch:
@@ -60,36 +58,6 @@ def test_split_keeps_units_whole_and_in_order() -> None:
     parts = split_evenly(torch.tensor([0, 0, 1, 2, 2]), 2)
     assert [rows.tolist() for rows in parts] == [[0, 1, 2], [3, 4]]
     assert len(split_evenly(torch.tensor([0, 1]), 5)) == 2
-
-
-def test_micro_batches_are_filled_longest_first() -> None:
-    """Lengths 3 5 2 under a budget of 10: 5+3 (padded 2 x 5 = 10), then 2."""
-    lengths = torch.tensor([3, 5, 2])
-    groups = by_token_budget(lengths, torch.arange(3), 10)
-    assert [rows.tolist() for rows in groups] == [[1, 0], [2]]
-    together = by_token_budget(lengths, torch.tensor([0, 0, 1]), 10)
-    assert [rows.tolist() for rows in together] == [[0, 1], [2]]
-    alone = by_token_budget(lengths, torch.arange(3), 1)
-    assert sorted(rows.tolist() for rows in alone) == [[0], [1], [2]]
-
-
-@given(
-    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=30),
-    episode_size=st.integers(1, 4),
-    budget=st.integers(1, 200),
-)
-def test_micro_batches_hold_every_row_once_within_the_budget(
-    lengths: list[int], episode_size: int, budget: int
-) -> None:
-    units = torch.arange(len(lengths)) // episode_size
-    groups = by_token_budget(torch.tensor(lengths), units, budget)
-    assert sorted(row for group in groups for row in group.tolist()) == list(range(len(lengths)))
-    for group in groups:
-        rows = group.tolist()
-        inside = {int(units[row]) for row in rows}
-        assert all(row in rows for row in range(len(lengths)) if int(units[row]) in inside)
-        padded = len(rows) * max(lengths[row] for row in rows)
-        assert padded <= budget or len(inside) == 1
 
 
 def test_equal_rows_are_one_kind_unless_their_masks_differ() -> None:

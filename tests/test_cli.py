@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sampo.checkpoint import load_checkpoint
 from sampo.cli import main
 from sampo.resources import list_configs
 from tiny import save_tiny_policy
@@ -112,11 +113,12 @@ def test_mistakes_get_one_sentence_with_the_nearest_name(
     assert hint in failure(capsys, "fit", "--config", "quickstart", *options)
 
 
-def test_more_than_one_device_is_refused_before_a_process_starts(
+def test_a_strategy_that_loses_the_policy_is_refused_before_a_process_starts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    message = failure(capsys, "fit", "--config", "quickstart", "--trainer.devices", "2")
-    assert "one device" in message
+    forked = ["--trainer.devices", "2", "--trainer.strategy", "ddp_fork"]
+    message = failure(capsys, "fit", "--config", "quickstart", *forked)
+    assert "Take ddp" in message and "fsdp2" in message
 
 
 def test_an_output_folder_that_cannot_be_made(
@@ -191,7 +193,8 @@ def test_fit_twice_then_evaluate_and_export(
     assert main(["fit", *options]) is None
     first = next(tmp_path.glob("*/version_0"))
     before = (first / "config.yaml").read_bytes()
-    assert (first / "checkpoints" / "last.ckpt").is_file()
+    about = load_checkpoint(first / "checkpoints" / "last.ckpt")["sampo_run"]
+    assert yaml.safe_load(about["config"]) == yaml.safe_load(before)
     assert (first / "hf" / "model.safetensors").is_file()
     assert list((first / "episodes").glob("*.jsonl"))
     summary = capsys.readouterr().out

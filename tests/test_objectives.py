@@ -116,7 +116,7 @@ def gradient(method: str, source: str, batch: RolloutBatch, budget: int) -> torc
         for parameter in policy.parameters():
             parameter += 0.02 * torch.randn_like(parameter)
     scored = scorer.plan(scored)
-    for rows in scorer.micro_batches(batch):
+    for rows in scorer.passes(batch):
         loss(scorer.loss_inputs(scored.select(rows))).loss.backward()
     return torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None])
 

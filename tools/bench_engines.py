@@ -19,7 +19,8 @@ import psutil  # pyright: ignore[reportMissingModuleSource]  comes with vLLM
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from sampo.models.policy import Policy, load_tokenizer
+from sampo.models.loading import load_tokenizer
+from sampo.models.policy import Policy
 from sampo.models.sources import resolve_policy
 from sampo.rollout.agents import EngineAgent
 from sampo.rollout.chat import ChatRenderer

@@ -202,32 +202,3 @@ def shuffle_units(units: Tensor, seed: int) -> Tensor:
     """Return the units `[B]` under other numbers, so that a split in order is a random one."""
     order = torch.randperm(int(units.max()) + 1, generator=torch.Generator().manual_seed(seed))
     return order.to(units.device)[units]
-
-
-def by_token_budget(lengths: Tensor, units: Tensor, budget: int) -> list[Tensor]:
-    """Return row indices of micro-batches of at most `budget` padded tokens.
-
-    Units are sorted by their longest row, longest first, so that padding stays small: on a CPU
-    right-padded, length-sorted micro-batches were measured faster than packing. A unit larger
-    than the budget gets a micro-batch of its own.
-
-    Args:
-        lengths: int64 `[B]`, tokens of each row.
-        units: int64 `[B]`, the unit of each row; see `RolloutBatch.units`.
-        budget: most tokens of one micro-batch, padding included.
-    """
-    members: dict[int, list[int]] = {}
-    for row, unit in enumerate(cast(list[int], units.tolist())):
-        members.setdefault(unit, []).append(row)
-    sizes = cast(list[int], lengths.tolist())
-    longest = {unit: max(sizes[row] for row in rows) for unit, rows in members.items()}
-    groups: list[list[int]] = []
-    width = 0
-    for unit in sorted(members, key=lambda unit: -longest[unit]):
-        rows = members[unit]
-        if groups and (len(groups[-1]) + len(rows)) * width <= budget:
-            groups[-1].extend(rows)
-        else:
-            groups.append(list(rows))
-            width = max(longest[unit], 1)
-    return [torch.tensor(group, device=lengths.device) for group in groups]

@@ -9,22 +9,22 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from transformers.utils.logging import disable_progress_bar
 
 from sampo.arena.command import main as arena
 from sampo.cli_configs import ConfigParser, NamedConfigFile
-from sampo.cli_errors import explain_union
+from sampo.cli_failures import explain_failure, making_failed
 from sampo.cloning import CloningModule
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstration_data import DemonstrationDataModule
-from sampo.errors import SampoError
 from sampo.module import SampoModule
-from sampo.plain_commands import fail
+from sampo.ranks import end_with_launcher, fail_as_rank
 from sampo.resources import find_config
 from sampo.trainer import SampoTrainer
 from sampo.view.command import main as view
+from sampo.world import lost_peer
 
 _LIGHTNING_ARGS = {"model", "train_dataloaders", "val_dataloaders", "dataloaders", "datamodule"}
 _BASES = {"clone": "base_clone"}
@@ -95,6 +95,16 @@ class SampoCLI(LightningCLI):
         self._model_class = CloningModule if cloning else SampoModule
         self._datamodule_class = DemonstrationDataModule if cloning else RolloutDataModule
 
+    def instantiate_classes(self) -> None:
+        """Make everything that the config asks for, or say in one sentence what cannot be made."""
+        try:
+            super().instantiate_classes()
+        except Exception as error:
+            failure = making_failed(error)
+            if failure is None:
+                raise
+            raise failure from error
+
     def _parse_ckpt_path(self) -> None:
         """Do nothing: Lightning would let the checkpoint override the command line."""
 
@@ -108,26 +118,20 @@ def main(args: list[str] | None = None) -> None:
     _quieten()
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # environments of one's own lie in the current folder
+    end_with_launcher()
     try:
         cli = SampoCLI(args)
-    except (SampoError, MisconfigurationException) as error:
-        fail(" ".join(str(error).split()))
-    except UnicodeDecodeError:
-        fail("A config is no text file: it is not UTF-8.")
-    except ValueError as error:  # the parser's own, around ours, where a setting may be null
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, SampoError):
-            cause = cause.__cause__
-        if cause is None and (sentence := explain_union(str(error))):
-            fail(sentence)
-        if cause is None:
+    except Exception as error:
+        told = lost_peer(error) or error
+        sentence = explain_failure(told)
+        if sentence is None:
             raise
-        fail(" ".join(str(cause).split()))
-    except OSError as error:
-        if error.filename is None:
-            raise
-        fail(f"{error.filename}: {error.strerror}.")
-    if cli.trainer.received_sigterm:
+        fail_as_rank(sentence, told)
+    except SIGTERMException:
+        terminated = True
+    else:
+        terminated = cli.trainer.received_sigterm
+    if terminated:
         sys.exit(128 + signal.SIGTERM)  # so that a scheduler does not take it for a finished run
 
 
@@ -144,5 +148,6 @@ def _quieten() -> None:
         ".*Found .* module.s. in eval mode.*",
         ".*Trying to infer the `batch_size`.*",
         ".*The number of training batches .* is smaller than the logging interval.*",
+        ".*recommended to use `self.log.*sync_dist=True.*",  # all ranks log the same
     ):
         warnings.filterwarnings("ignore", message=message)

@@ -8,6 +8,7 @@ names a class starts it afresh, so that a fragment means what it says, whatever 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -43,7 +44,7 @@ class NamedConfigFile(ActionConfigFile):
     ) -> None:
         """Resolve the name, forget what the file replaces, and apply it."""
         path = find_config(f"engines/{values}" if option_string == "--engine" else values)
-        given = _loaded(path.read_text(encoding="utf-8"))
+        given = _read(path)
         refuse_ignored(parser, given, path.name)
         forget_replaced(cfg, given)
         super().__call__(parser, cfg, str(path), option_string)
@@ -109,6 +110,29 @@ def refuse_ignored(parser: Any, given: Any, file: str, prefix: str = "") -> None
                 f"{file}: {name} must not be null; leave it out, or set what is in it."
             )
         refuse_ignored(parser, value, file, f"{name}.")
+
+
+def _read(path: Path) -> Any:
+    """Return the settings of a file.
+
+    Raises:
+        ConfigError: it is no text, no YAML, or holds no settings.
+    """
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is no text file: it is not UTF-8.") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise ConfigError(f"{path}{where} is no YAML: {problem}.") from error
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigError(
+            f"{path} must hold settings, e.g. `model: {{learning_rate: 1e-6}}`, not "
+            f"{type(given).__name__} {str(given)[:50]!r}."
+        )
+    return given
 
 
 def _loaded(text: str) -> Any:

@@ -11,8 +11,12 @@ from typing import Any, NoReturn, get_args
 from jsonargparse import ActionConfigFile  # pyright: ignore[reportPrivateImportUsage]
 from lightning.pytorch.cli import LightningArgumentParser
 
+from sampo.cli_values import explain_plain_value, explain_union
 from sampo.errors import did_you_mean
 
+_NO_SUBCOMMAND = re.compile(r"argument subcommand: invalid choice: '(.*?)' \(choose from (.*)\)")
+_NO_VALUE = re.compile(r"argument (--[\w.]+): expected one argument")
+_STRAY_WORD = re.compile(r"unrecognized arguments: (?!-)(.*)")
 _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: --([\w.]+)")
 _UNKNOWN_KEY = re.compile(r"Subcommand '\w+' does not accept option '([\w.]+)'")
 _UNKNOWN_IN_GROUP = re.compile(r"Group '([\w.]+)' does not accept option '([\w.]+)'")
@@ -28,8 +32,6 @@ _NO_SPEC = re.compile(r"Not a valid subclass of (\w+)\. Got value: (.*?)(?: Subc
 _CLASS = re.compile(r"(?:dot import path string: |given class_path ')([\w.]+)")
 _ABSTRACT = re.compile(r"instantiatable class, but ([\w.]+) is abstract")
 _BROKEN = re.compile(r"given class_path '([\w.]+)': (.*)")
-_LITERAL = re.compile(r"Literal\[(.*?)\]\. Got value: (.*)")
-_TYPE = re.compile(r"Expected an? (?:<class '([\w.]+)'>|(\S+))\. Got value: (.*)")
 _FOR_TESTS = "sampo.doctor"
 """Has an environment that no one trains on."""
 
@@ -44,6 +46,12 @@ class PlainErrorParser(LightningArgumentParser):
 
     def explain(self, text: str) -> str:
         """Return the parser's message, on one line, as a sentence for the user."""
+        if match := _NO_SUBCOMMAND.search(text):
+            names = re.findall(r"'(\w+)'", match[2])
+            hint = did_you_mean(match[1], names)
+            return f"There is no subcommand {match[1]!r}.{hint} There are {', '.join(names)}."
+        if match := _NO_VALUE.search(text):
+            return f"{match[1]} needs a value."
         if match := _LINKED.search(text) or _LINKED_GROUP.search(text):
             return f"{match['target']} is linked to {match['source']}; set {match['source']}."
         if match := _REQUIRED.search(text):
@@ -64,10 +72,12 @@ class PlainErrorParser(LightningArgumentParser):
         setting = _UNKNOWN_SETTING.search(text)
         if (owner := self._class_name()) and (match := setting or _UNKNOWN_OPTION.search(text)):
             return _explain_no_parameter(match[1], owner, self._keys())
+        if match := _STRAY_WORD.search(text):
+            return f"{match[1]!r} is no option and no value of one; options begin with --."
         if match := _UNKNOWN_OPTION.search(text):
-            return f"There is no option --{match[1]}.{did_you_mean(match[1], self._keys())}"
+            return self._explain_no_name(f"option --{match[1]}", match[1])
         if match := _UNKNOWN_KEY.search(text):
-            return f"There is no setting {match[1]}.{did_you_mean(match[1], self._keys())}"
+            return self._explain_no_name(f"setting {match[1]}", match[1])
         if match := _UNKNOWN_IN_GROUP.search(text):
             name = f"{match[1]}.{match[2]}"
             return f"There is no setting {name}.{did_you_mean(name, self._keys())}"
@@ -76,13 +86,21 @@ class PlainErrorParser(LightningArgumentParser):
             return f"There is no setting {setting[1]!r}.{did_you_mean(setting[1], names)}"
         return ""
 
+    def _explain_no_name(self, what: str, name: str) -> str:
+        """Return that there is no such name; other subcommands may have it, or one like it."""
+        keys = self._keys()
+        if name in keys:
+            return f"This subcommand has no {what}; others have."
+        return f"There is no {what}.{did_you_mean(name, keys)}"
+
     def _explain_missing(self, key: str) -> str:
         """Return what to do about a setting without a value."""
         subcommands: Any = self._subcommands_action
         root, _, rest = key.partition(".")
         if subcommands is not None and root in subcommands.choices:
             key = rest
-        return f"{key} has no value, or null{_set_one_of(self._kinds_of(key))}."
+        choices = _set_one_of(self._kinds_of(key)) or f"; set it with --{key}"
+        return f"{key} has no value, or null{choices}."
 
     def _all_actions(self) -> list[Any]:
         """Return the actions of this parser and of its subcommands."""
@@ -158,13 +176,7 @@ def _explain_value(text: str, kinds: set[str]) -> str:
     if match := _NO_SPEC.search(text):
         wrong = "must not be null" if match[2] == "None" else f"{match[2]} names no {match[1]}"
         return f"{wrong}{_set_one_of({match[1]})}."
-    if match := _LITERAL.search(text):
-        choices = [choice.strip().strip("'\"") for choice in match[1].split(",")]
-        return f"{match[2]!r} is none of {', '.join(choices)}.{did_you_mean(match[2], choices)}"
-    if match := _TYPE.search(text):
-        given = "null" if match[3] == "None" else repr(match[3])
-        return f"expected {match[1] or match[2]}, got {given}."
-    return text
+    return explain_union(text) or explain_plain_value(text)
 
 
 def _explain_class(path: str, kinds: set[str]) -> str:
@@ -208,12 +220,3 @@ def _classes_in(hint: Any) -> list[type]:
     if not inner and inspect.isclass(hint) and hint.__module__ != "builtins":
         return [hint]
     return [kind for part in inner for kind in _classes_in(part)]
-
-
-def explain_union(text: str) -> str | None:
-    """Return what is wrong with a setting that may be null; None: the text is of another kind."""
-    if "Union subtypes" not in text:
-        return None
-    reasons = re.findall(r"^\s*- (?!Expected a <class 'NoneType'>)(.+)$", text, re.MULTILINE)
-    given = re.search(r"Given value: (?:Namespace)?(.+)", text)
-    return f"{given[1] if given else 'A setting'} does not fit: {'; '.join(reasons)}."

@@ -12,11 +12,15 @@ from typing import Any, Literal
 
 import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
+from torch import Tensor
 
-from sampo.batch import RolloutBatch, by_token_budget
+from sampo.accumulation import accumulate, clip_gradients
+from sampo.batch import RolloutBatch
 from sampo.errors import ConfigError, NonFiniteError
 from sampo.evaluation import EvaluatedModule
+from sampo.micro_batches import deal, idle
 from sampo.models.policy import Policy
+from sampo.models.sharding import Sharding, keep_offloaded, shard_as_told
 from sampo.schedules import lr_factor
 
 
@@ -46,6 +50,7 @@ class CloningModule(EvaluatedModule):
         dtype: of the weights.
         attn_implementation: attention of transformers; None is its default.
         gradient_checkpointing: recompute activations in the backward pass, to save memory.
+        sharding: how weights are spread over devices under FSDP2; see docs/scaling-out.md.
     """
 
     def __init__(
@@ -60,12 +65,14 @@ class CloningModule(EvaluatedModule):
         dtype: Literal["float32", "bfloat16", "float16"] = "float32",
         attn_implementation: str | None = None,
         gradient_checkpointing: bool = False,
+        sharding: Sharding = Sharding(),  # noqa: B008  frozen
     ) -> None:
         super().__init__()
         if not 0 <= warmup_fraction < 1:
             raise ConfigError(f"model.warmup_fraction must be in [0, 1), got {warmup_fraction}.")
         self.automatic_optimization = False
-        self.save_hyperparameters()
+        self.save_hyperparameters(ignore=["sharding"])
+        self.sharding = sharding
         self.policy: Policy | None = None
 
     def configure_model(self) -> None:
@@ -79,10 +86,12 @@ class CloningModule(EvaluatedModule):
             attn_implementation=options["attn_implementation"],
             gradient_checkpointing=options["gradient_checkpointing"],
         )
+        shard_as_told(self, self.policy, self.sharding)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return AdamW over the policy."""
         assert self.policy is not None
+        keep_offloaded(self.policy, self.sharding)
         return torch.optim.AdamW(
             self.policy.parameters(),
             lr=self.hparams["learning_rate"],
@@ -100,9 +109,7 @@ class CloningModule(EvaluatedModule):
             group["lr"] = rate
         optimizer.zero_grad()
         nll = self._accumulate(batch)
-        norm = torch.nn.utils.clip_grad_norm_(
-            self.policy.parameters(), self.hparams["max_grad_norm"]
-        )
+        norm = clip_gradients(self.policy.parameters(), self.hparams["max_grad_norm"])
         if not (math.isfinite(nll) and bool(torch.isfinite(norm))):
             raise NonFiniteError(
                 f"Loss ({nll}) or gradient norm ({float(norm)}) of cloning step "
@@ -130,18 +137,22 @@ class CloningModule(EvaluatedModule):
         self.update_step = checkpoint["sampo"]["update_step"]
 
     def _accumulate(self, batch: RolloutBatch) -> float:
-        """Add up the gradient of the loss over micro-batches; return the loss."""
-        assert self.policy is not None
+        """Add up the gradient of the loss over micro-batches and ranks; return the loss."""
         num_tokens = batch.action_mask.sum()
-        budget = self.hparams["micro_batch_tokens"]
-        total = 0.0
-        for rows in by_token_budget(batch.lengths, batch.units("turn"), budget):
-            part = batch.select(rows)
+        budget, world = self.hparams["micro_batch_tokens"], self.world
+        values: list[float] = []
+
+        def loss(rows: Tensor | None) -> Tensor:
+            assert self.policy is not None
+            part = idle(batch) if rows is None else batch.select(rows)
             scores = self.policy(part.token_ids, part.lengths, part.action_mask, with_entropy=False)
-            loss = -scores.logprobs.sum() / num_tokens
-            self.manual_backward(loss)
-            total += float(loss.detach())
-        return total
+            share = -scores.logprobs.sum() / num_tokens
+            values.append(float(share.detach()))
+            return share
+
+        dealt = deal(batch.lengths, batch.units("turn"), budget, world.size)
+        accumulate(self, dealt[world.rank], loss, world)
+        return sum(world.gather(lambda: sum(values)))
 
     def _lr_factor(self) -> float:
         """Return the learning rate's share of its full value at the present step."""

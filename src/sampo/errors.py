@@ -44,6 +44,10 @@ class CheckpointError(SampoError, RuntimeError):
     """A checkpoint that cannot be written, read, or continued from."""
 
 
+class RankError(SampoError, RuntimeError):
+    """Another process of a run on several devices is gone or does not answer."""
+
+
 class NonFiniteError(SampoError, ArithmeticError):
     """Too many updates in a row had a non-finite loss or gradient."""
 

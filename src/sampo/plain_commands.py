@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 from typing import NoReturn
+
+_ELSEWHERE = (
+    "write elsewhere with --trainer.logger.init_args.save_dir (or --trainer.default_root_dir)"
+)
+_REMEDIES = {
+    errno.ENOSPC: f"Free some space, or {_ELSEWHERE}; the last checkpoint is whole, and the run "
+    "goes on with --ckpt_path last",
+    errno.EDQUOT: f"Free some space, or {_ELSEWHERE}; the last checkpoint is whole, and the run "
+    "goes on with --ckpt_path last",
+    errno.EROFS: f"Make it writable, or {_ELSEWHERE}",
+    errno.EACCES: f"Make it accessible, or {_ELSEWHERE}",
+}
 
 
 class PlainParser(argparse.ArgumentParser):
@@ -29,3 +42,17 @@ def fail(message: str, code: int = 1) -> NoReturn:
     """Print one line on stderr and exit."""
     sys.stderr.write(f"sampo: error: {' '.join(message.split())}\n")
     sys.exit(code)
+
+
+def explain_os_error(error: OSError) -> str | None:
+    """Return the sentence for what the system refused; None where neither file nor cause is plain.
+
+    Example:
+        >>> explain_os_error(FileNotFoundError(2, "No such file or directory", "/here"))
+        '/here: No such file or directory.'
+    """
+    remedy = _REMEDIES.get(error.errno or 0)
+    if remedy is None and error.filename is None:
+        return None
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror}." + (f" {remedy}." if remedy else "")

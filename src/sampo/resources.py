@@ -12,6 +12,8 @@ from sampo.errors import ConfigError, did_you_mean
 
 _PACKAGE = Path(__file__).resolve().parent
 _CANDIDATES = (_PACKAGE / "configs", _PACKAGE.parents[1] / "configs")
+_MANY = 12
+"""More names than these are not listed in an error."""
 
 
 def config_root() -> Path:
@@ -54,7 +56,10 @@ def find_config(name_or_path: str | Path) -> Path:
     root = config_root()
     if name in names:
         return root / f"{name}.yaml"
-    hint = did_you_mean(name, names) or f" Shipped configs: {', '.join(names)}."
+    if path.is_dir():
+        raise ConfigError(f"The config {path.absolute()} is a folder; name a file in it.")
+    few = f" Shipped configs: {', '.join(names)}." if len(names) <= _MANY else ""
+    hint = did_you_mean(name, names) or few
     raise ConfigError(
         f"No config {str(name_or_path)!r}: there is no file {path.absolute()}, "
         f"and no config of that name in {root}.{hint}"

@@ -11,16 +11,21 @@ import torch
 from torch import Tensor
 
 from sampo.advantages import BatchAdvantage, BatchAdvantageInputs
-from sampo.batch import RolloutBatch, ScoredBatch, by_token_budget
+from sampo.batch import RolloutBatch, ScoredBatch
 from sampo.losses import EntropyMoments, LossInputs, PolicyLoss, correction_metrics
+from sampo.micro_batches import deal, idle
 from sampo.models.logprobs import TokenScores
 from sampo.models.policy import Policy
-from sampo.models.reference import Reference
+from sampo.models.reference import AdaptersOff, Reference
+from sampo.world import World
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scorer:
-    """Scores rollouts, micro-batch by micro-batch."""
+    """Scores rollouts, micro-batch by micro-batch.
+
+    Ranks share the micro-batches and exchange the scores; all that is asked here is collective.
+    """
 
     policy: Policy
     reference: Reference | None
@@ -33,11 +38,17 @@ class Scorer:
     """Most tokens (padding included) of one pass."""
     recompute: bool = True
     """Whether old log-probabilities are the trainer's own; else they are the engine's."""
+    world: World = World()  # noqa: RUF009  frozen
 
-    def micro_batches(self, batch: RolloutBatch) -> list[Tensor]:
-        """Return the rows of each forward pass."""
+    def passes(self, batch: RolloutBatch) -> list[Tensor | None]:
+        """Return the rows of this rank's forward passes, as many as any other rank's.
+
+        None: a pass in which this rank has none; see `idle`.
+        """
         units = batch.units(self.loss.keep_together)
-        return by_token_budget(batch.lengths, units, self.micro_batch_tokens)
+        budget, packed = self.micro_batch_tokens, self.policy.packed
+        dealt = deal(batch.lengths, units, budget, self.world.size, packed=packed)
+        return dealt[self.world.rank]
 
     def score(self, batch: RolloutBatch, *, unchanged: bool) -> ScoredBatch:
         """Score a rollout once, with the present and the reference policy; settle its advantages.
@@ -88,22 +99,27 @@ class Scorer:
         settled = replace(batch, advantages=output.advantages)
         return replace(scored, batch=settled, returns=output.returns)
 
-    def logprobs(self, policy: Policy, batch: RolloutBatch) -> Tensor:
+    def logprobs(self, policy: Policy | AdaptersOff, batch: RolloutBatch) -> Tensor:
         """Return a policy's log-probabilities `[B, L]`, float32, zero off the action mask."""
         return self.scores(policy, batch, with_entropy=False).logprobs
 
     @torch.no_grad()
-    def scores(self, policy: Policy, batch: RolloutBatch, *, with_entropy: bool) -> TokenScores:
+    def scores(
+        self, policy: Policy | AdaptersOff, batch: RolloutBatch, *, with_entropy: bool
+    ) -> TokenScores:
         """Return what a policy says about a whole rollout: `[B, L]` each, zero off the mask."""
         parts: dict[str, Tensor] = {}
-        for rows in self.micro_batches(batch):
-            part = batch.select(rows)
+        for rows in self.passes(batch):
+            part = idle(batch) if rows is None else batch.select(rows)
             scores = self._scores(policy, part, with_entropy=with_entropy)
             for name, values in scores._asdict().items():
                 if values is not None:
                     whole = parts.setdefault(name, torch.zeros_like(batch.advantages))
-                    whole[rows, : part.token_ids.shape[1]] = values.to(whole.dtype)
-        return TokenScores(parts["logprobs"], parts.get("entropy"), parts.get("values"))
+                    if rows is not None:
+                        whole[rows, : part.token_ids.shape[1]] = values.to(whole.dtype)
+        # Each row was scored on one rank and is zero on all others.
+        whole = {name: self.world.sum_(values) for name, values in parts.items()}
+        return TokenScores(whole["logprobs"], whole.get("entropy"), whole.get("values"))
 
     def facts(self, scored: ScoredBatch) -> dict[str, float]:
         """Return what is known of a rollout before its first step, under bare names."""
@@ -169,7 +185,15 @@ class Scorer:
             returns=part.returns,
         )
 
-    def _scores(self, policy: Policy, batch: RolloutBatch, *, with_entropy: bool) -> TokenScores:
+    def no_loss(self, batch: RolloutBatch) -> Tensor:
+        """Return a loss of zero, with a gradient of zero in all parameters; see `idle`."""
+        scores = self._scores(self.policy, idle(batch), with_entropy=False)
+        loss = scores.logprobs.sum()
+        return loss if scores.values is None else loss + scores.values.sum()
+
+    def _scores(
+        self, policy: Policy | AdaptersOff, batch: RolloutBatch, *, with_entropy: bool
+    ) -> TokenScores:
         """Score a micro-batch, each kind of row once; the gradients of equal rows add up."""
         first, kind = batch.distinct_rows()
         part = batch.select(first)

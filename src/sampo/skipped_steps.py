@@ -30,24 +30,26 @@ class SkippedSteps:
         """Note a step that was taken."""
         self.in_a_row = 0
 
-    def skip(self, batch: RolloutBatch, update: int, folder: Path) -> None:
+    def skip(self, batch: RolloutBatch, update: int, folder: Path, *, write: bool = True) -> None:
         """Note a step that was not taken.
 
         Args:
             batch: its mini-batch, written to `folder`.
             update: number of the update.
             folder: made if need be.
+            write: whether the batch is written; one rank does so.
 
         Raises:
             NonFiniteError: it is one too many.
         """
         self.in_a_row += 1
-        folder.mkdir(parents=True, exist_ok=True)
-        tensors = {name: v for name, v in vars(batch).items() if isinstance(v, Tensor)}
-        save_file(
-            {name: v.contiguous().cpu() for name, v in tensors.items()},
-            folder / f"update_{update:06d}_{self.in_a_row}.safetensors",
-        )
+        if write:
+            folder.mkdir(parents=True, exist_ok=True)
+            tensors = {name: v for name, v in vars(batch).items() if isinstance(v, Tensor)}
+            save_file(
+                {name: v.contiguous().cpu() for name, v in tensors.items()},
+                folder / f"update_{update:06d}_{self.in_a_row}.safetensors",
+            )
         if self.in_a_row > self._most:
             raise NonFiniteError(
                 f"Loss or gradient were not finite in {self.in_a_row} optimiser steps in a row, "

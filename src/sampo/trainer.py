@@ -7,8 +7,15 @@ from typing import Any, Literal
 import lightning as L
 from rich.console import Console
 
+from sampo.callbacks.agreed_stop import AgreedStop
 from sampo.callbacks.run_folder import runs_folder
-from sampo.checkpoint import export_policy, latest_checkpoint, load_checkpoint
+from sampo.checkpoint import (
+    export_policy,
+    latest_checkpoint,
+    load_checkpoint,
+    resumable,
+    weights_that_fit,
+)
 from sampo.commands.collect import collect, load_policy, writable_file
 from sampo.commands.evaluate import evaluate
 from sampo.commands.explain import explain
@@ -18,6 +25,7 @@ from sampo.doctor.examination import examine
 from sampo.doctor.inputs import DoctorInputs
 from sampo.errors import ConfigError
 from sampo.module import SampoModule
+from sampo.strategies import check_strategy
 
 
 class SampoTrainer(L.Trainer):
@@ -25,13 +33,11 @@ class SampoTrainer(L.Trainer):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        check_strategy(self.strategy)
+        if self.world_size > 1:
+            self.callbacks.insert(0, AgreedStop(self))  # pyright: ignore[reportAttributeAccessIssue]
         if self.precision == "16-mixed":  # we clip and check gradients before they are unscaled
             raise ConfigError("trainer.precision=16-mixed is not supported; use bf16-mixed.")
-        if self.num_devices * self.num_nodes > 1:
-            raise ConfigError(
-                f"This version runs on one device, got {self.num_devices} on {self.num_nodes} "
-                "node(s). Set --trainer.devices 1 --trainer.num_nodes 1."
-            )
 
     def fit(
         self,
@@ -52,8 +58,8 @@ class SampoTrainer(L.Trainer):
             ckpt_path: checkpoint to continue from; `last` is the newest one of this run's name.
             weights_only: load checkpoints without executing anything in them.
         """
-        path = self._resolve(ckpt_path)
-        super().fit(model, datamodule=datamodule, ckpt_path=path, weights_only=weights_only)
+        with resumable(self._resolve(ckpt_path), type(datamodule).__qualname__) as path:
+            super().fit(model, datamodule=datamodule, ckpt_path=path, weights_only=weights_only)
 
     def validate(
         self,
@@ -74,13 +80,8 @@ class SampoTrainer(L.Trainer):
             datamodule: the data.
             weights_only: load checkpoints without executing anything in them.
         """
-        return super().validate(
-            model,
-            ckpt_path=self._resolve(ckpt_path),
-            verbose=verbose,
-            datamodule=datamodule,
-            weights_only=weights_only,
-        )
+        with weights_that_fit(self._resolve(ckpt_path)) as path:
+            return super().validate(model, None, path, verbose, datamodule, weights_only)
 
     def evaluate(
         self,
@@ -241,7 +242,7 @@ class SampoTrainer(L.Trainer):
         if ckpt_path is None:
             return None
         if ckpt_path != "last":
-            load_checkpoint(ckpt_path)
+            load_checkpoint(ckpt_path, mmap=True)
             return ckpt_path
         path = latest_checkpoint(runs_folder(self))
         Console(stderr=True).print(f"Continuing from {path}", soft_wrap=True)

@@ -7,7 +7,8 @@ import pytest
 import yaml
 from torch.utils.tensorboard import SummaryWriter
 
-from sampo.arena.grid import Grid, read_grid
+from sampo.arena.grid import Grid
+from sampo.arena.grid_file import read_grid
 
 GRID = {
     "environments": {"sokoban": "quickstart"},
@@ -18,6 +19,13 @@ GRID = {
     "seeds": [0, 1],
     "budget": {"episodes": 100},
     "evaluate_every": 5,
+}
+
+TUNE = {
+    "trials": 3,
+    "seeds": [7, 8],
+    "budget": {"episodes": 40},
+    "ranges": {"grpo": {"model.loss.kl_coef": [0.01, 0.05]}, "sampo": {}},
 }
 
 
@@ -50,7 +58,10 @@ def finish():
                 "loss": {
                     "aggregation": {"kind": "token_mean"},
                     "ratio": {"level": "turn"},
-                    "surrogate": {"class_path": "sampo.losses.Clip"},
+                    "surrogate": {
+                        "class_path": "sampo.losses.Clip",
+                        "init_args": {"clip_low": 0.2, "dual_clip": None},
+                    },
                     "masking": {"threshold": 0.003},
                 },
                 "batch_advantage": None,
@@ -58,6 +69,7 @@ def finish():
             "data": {
                 "advantage": {"class_path": "sampo.advantages.GiGPO"},
                 "group_filter": {"class_path": "sampo.filtering.SpreadFilter"},
+                "max_filter_rounds": 3,
             },
         }
         (launch / "config.yaml").write_text(yaml.safe_dump(config))

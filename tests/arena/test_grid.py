@@ -1,17 +1,17 @@
-"""A grid is read strictly, and becomes ordinary command lines."""
-
-from pathlib import Path
+"""A grid becomes runs, and each of them an ordinary command line."""
 
 import pytest
 import yaml
 
-from fit_parser import build_fit
+from fit_parser import build_fit, parse_fit
 from sampo.arena.commands import fit_command, test_command
-from sampo.arena.grid import read_grid
-from sampo.errors import ConfigError
-from sampo.resources import list_configs
+from sampo.arena.grid import Part
+from sampo.arena.grid_file import read_grid
+from sampo.arena.knobs import read_knobs, settings_of
+from sampo.arena.study import studies
+from sampo.resources import find_config, list_configs
 
-from .conftest import GRID
+from .conftest import TUNE
 
 test_command.__test__ = False
 SHIPPED = [name for name in list_configs() if name.startswith("arena/")]
@@ -71,41 +71,16 @@ def test_a_run_goes_on_from_its_newest_checkpoint(write, tmp_path):
     assert f"--ckpt_path={file}" in test_command(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"method": {}}, "no setting 'method'. Did you mean 'methods'"),
-        ({"methods": {}}, "a grid needs `methods`"),
-        ({"methods": {"a": {"config": "x"}}}, r"methods\.a has no setting 'config'. Did you mean"),
-        ({"methods": {"a": "algorithms/grop"}}, "Did you mean 'algorithms/grpo'"),
-        ({"methods": {"../a": None}}, "cannot name a folder"),
-        ({"methods": ["grpo"]}, "must name its members"),
-        ({"seeds": [0, 0]}, "a seed stands twice"),
-        ({"seeds": [-1]}, "whole numbers"),
-        ({"seeds": "all"}, "whole numbers"),
-        ({"budget": {"episodes": 0}}, r"budget\.episodes must be a whole number above 0"),
-        ({"budget": {"episodes": 1, "tokens": 1}}, "one of updates, episodes and tokens"),
-        ({"budget": {"hours": 1}}, "no setting 'hours'"),
-        ({"evaluate_every": 1.5}, "evaluate_every must be a whole number"),
-    ],
-)
-def test_what_is_wrong_is_said(write, changes, says):
-    with pytest.raises(ConfigError, match=says):
-        write(**changes)
-
-
-def test_files_that_are_no_grid(tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"no file .*nowhere"):
-        read_grid(tmp_path / "nowhere.yaml")
-    file = tmp_path / "x.yaml"
-    file.write_text("a: [")
-    with pytest.raises(ConfigError, match="is not YAML"):
-        read_grid(file)
-    file.write_text("- 1")
-    with pytest.raises(ConfigError, match="must hold settings, not list"):
-        read_grid(file)
-    file.write_text(yaml.safe_dump(GRID))
-    assert read_grid(file).name == "x"
+def test_the_command_of_a_trial(write, tmp_path):
+    grid = write(tune=TUNE)
+    study = studies(grid, tmp_path)[0]
+    assert next(study.open_trials()) == 0
+    run = study.runs(0)[1]
+    assert run.name == "sokoban/grpo/trial_0/seed_8"
+    command = fit_command(grid, run, tmp_path)
+    assert command[4:8] == ["--config", "quickstart", "--config", "algorithms/grpo"]
+    assert command[8:10] == ["--model.loss.kl_coef=0.01", "--seed_everything=8"]
+    assert "--trainer.callbacks.init_args.episodes=40" in command
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -115,7 +90,26 @@ def test_every_run_of_a_shipped_grid_is_one_that_fit_takes(name, tmp_path):
     for run in grid.runs()[: len(grid.methods) * len(grid.environments)]:
         built = build_fit(*fit_command(grid, run, tmp_path)[4:])
         assert built.data.updates_per_epoch == grid.evaluate_every
-        wanted = (grid.common.settings or {}).get("data.groups_per_update", 20)
-        assert built.data.plan.groups_per_update == wanted
+        common = grid.common.settings or {}
+        if "data.groups_per_update" in common:
+            assert built.data.plan.groups_per_update == common["data.groups_per_update"]
         (budget,) = [part for part in built.trainer.callbacks if type(part).__name__ == "Budget"]
         assert budget.limits["episodes"] == grid.budget.episodes
+
+
+@pytest.mark.parametrize("name", [name for name in list_configs() if name.startswith("ranges/")])
+def test_the_shipped_ranges_are_settings_that_fit_takes(name):
+    """Of every method the last choice of every knob; the others differ from it in numbers only."""
+    methods = yaml.safe_load(find_config(name).read_text())
+    for method, entry in methods.items():
+        knobs = read_knobs(entry, name)
+        for knob in knobs:
+            shapes = [
+                [(k, type(v)) for k, v in knob.settings(n).items()]
+                for n in range(len(knob.choices))
+            ]
+            assert all(shape == shapes[0] for shape in shapes)
+        settings = settings_of(knobs, {knob.name: len(knob.choices) - 1 for knob in knobs})
+        part = Part(name=method, configs=(f"algorithms/{method}",), settings=settings)
+        config = parse_fit("--config=quickstart", *part.arguments())
+        assert {key: config[key] for key in settings} == settings

@@ -1,4 +1,4 @@
-"""A real comparison that is stopped in the middle and goes on (about two minutes)."""
+"""Real comparisons: stopped in the middle and gone on with, and after a search (some minutes)."""
 
 import json
 import os
@@ -31,12 +31,19 @@ GRID = {
 }
 
 
+def arena(tmp_path: Path, *options: str, **changes: object) -> list[str]:
+    """Return the command of the grid, some of it replaced."""
+    file = tmp_path / "tiny.yaml"
+    file.write_text(yaml.safe_dump({**GRID, **changes}))
+    command = [sys.executable, "-m", "sampo", "arena", f"--config={file}"]
+    return [*command, f"--output={tmp_path / 'arena'}", *options]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_an_arena_that_was_stopped_goes_on(tmp_path: Path) -> None:
-    file, folder = tmp_path / "tiny.yaml", tmp_path / "arena"
-    file.write_text(yaml.safe_dump(GRID))
-    command = [sys.executable, "-m", "sampo", "arena", f"--config={file}", f"--output={folder}"]
+@pytest.mark.parametrize("launcher", ["local", "ray"])
+def test_an_arena_that_was_stopped_goes_on(launcher: str, tmp_path: Path) -> None:
+    folder, command = tmp_path / "arena", arena(tmp_path, f"--launcher={launcher}")
     run = folder / "sokoban" / "grpo" / "seed_0"
     first = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
     until = time.monotonic() + 300
@@ -65,3 +72,27 @@ def test_an_arena_that_was_stopped_goes_on(tmp_path: Path) -> None:
     third = subprocess.run(command, capture_output=True, text=True, check=False)
     assert third.returncode == 1  # only the broken one was tried again
     assert {path.name for path in (run / "fit").iterdir()} == {"version_0", "version_1"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_what_a_search_chose_is_in_the_config_of_the_run(tmp_path: Path) -> None:
+    ranges = {"grpo": {"model.loss.kl_coef": [0.01, 0.05]}}
+    command = arena(
+        tmp_path,
+        "--jobs=2",
+        methods={"grpo": "algorithms/grpo"},
+        tune={"trials": 2, "seeds": [100], "budget": {"episodes": 32}, "ranges": ranges},
+    )
+    subprocess.run(command, check=True, capture_output=True)
+    folder = tmp_path / "arena"
+    report = json.loads((folder / "arena.json").read_text())
+    assert report["judged_by"] == "test"
+    (search,) = report["tunings"]
+    assert search["costs"]["episodes"] == 64
+    assert [run["episodes"] for run in report["trials"]] == [32, 32]
+    assert search["success"] == max(run["end"] for run in report["trials"])
+    run = folder / "sokoban" / "grpo"
+    assert not list(run.glob("trial_*/seed_*/test.json"))
+    config = yaml.safe_load((run / "seed_0/fit/version_0/config.yaml").read_text())
+    assert {"model.loss.kl_coef": config["model"]["loss"]["kl_coef"]} == search["settings"]

@@ -8,6 +8,9 @@ import pytest
 from sampo.arena.command import main
 from sampo.arena.outputs import short, write_report
 from sampo.arena.report import make_report
+from sampo.arena.study import studies
+
+from .conftest import TUNE
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ def test_figures(arena):
     assert (grpo.figures["end"].low, grpo.figures["end"].high) == pytest.approx((0.1, 0.4))
     assert grpo.figures["test"].value == pytest.approx(0.25)
     assert "test" not in sampo.figures
-    assert sampo.paper == 88.86
+    assert (sampo.paper.score, sampo.paper.success) == (6.56, 88.86)
     assert report.better["sampo"]["grpo"].value == 1.0
     assert report.ranks["sampo"] == [1.0, 0.0]
     assert report.dials["grpo"]["advantage"] == "GiGPO"
@@ -57,6 +60,73 @@ def test_files(arena):
     assert len(found["runs"]) == 3
 
 
+@pytest.fixture
+def tuned(write, finish, tmp_path):
+    """Return a grid with a search and its folder: two trials, of which the second is better."""
+    grid, folder = write(tune=TUNE), tmp_path / "arena"
+    study = studies(grid, folder)[0]
+    for number in study.open_trials():
+        for run in study.runs(number):
+            costs = {"cost__sampled_tokens": 1e6, "cost__rollout_s": 5.0, "cost__episodes": 40}
+            finish(folder / run.name, {0: 0.2, 10: 0.4 + 0.2 * number}, **costs)
+        study.record(number, 0.4 + 0.2 * number)
+    study.settle()
+    for run in grid.runs():
+        tested = 0.7 if run.method.name == "grpo" else 0.3
+        finish(folder / run.name, {0: 0.2, 10: 0.5}, test=tested, cost__sampled_tokens=3e6)
+    return grid, folder
+
+
+def test_a_search_is_judged_apart_from_the_comparison_and_counted(tuned):
+    report = make_report(*tuned)
+    assert report.judged_by == "test"
+    assert [report.overall[name].value for name in ("grpo", "sampo")] == pytest.approx([0.7, 0.3])
+    (search,) = report.tunings
+    assert (search.trials, search.failed, search.chosen) == (2, 0, 1)
+    assert search.settings == {"model.loss.kl_coef": 0.05}
+    assert (search.success, search.untuned) == pytest.approx((0.6, 0.4))
+    # Two trials of two seeds each.
+    assert search.costs == {"episodes": 160, "tokens": 4e6, "seconds": 20}
+
+
+def test_a_search_reaches_all_three_files(tuned):
+    page = write_report(make_report(*tuned), tuned[1]).read_text()
+    assert "kl_coef 0.05" in page
+    assert "compared by success on the test tasks" in page
+    assert "<td>160</td><td>4M</td><td>20</td>" in page
+    rows = list(csv.DictReader((tuned[1] / "arena.csv").read_text().splitlines()))
+    trials = [(row["method"], row["trial"], row["seed"]) for row in rows if row["trial"]]
+    assert trials == [("grpo", t, s) for t in "01" for s in "78"]
+    assert sum(float(row["tokens"]) for row in rows) == 4e6 + 4 * 3e6
+    found = json.loads((tuned[1] / "arena.json").read_text())
+    assert [run["trial"] for run in found["trials"]] == [0, 0, 1, 1]
+    assert found["tunings"][0]["costs"]["tokens"] == 4e6
+    assert found["grid"]["tune"]["trials"] == 3
+
+
+def test_a_search_that_failed_is_why_runs_are_missing(write, tmp_path):
+    grid = write(tune=TUNE)
+    study = studies(grid, tmp_path)[0]
+    for number in study.open_trials():
+        study.record(number, None)
+    report = make_report(grid, tmp_path)
+    assert report.missing["sokoban/grpo/seed_0"] == (
+        "its search has not chosen: 2 trials begun, 2 not done"
+    )
+    assert report.missing["sokoban/sampo/seed_0"] == "not begun"
+    assert "not yet" in write_report(report, tmp_path).read_text()
+
+
+def test_without_test_tasks_the_end_is_what_counts(arena):
+    """SAMPO's run has no test."""
+    report = make_report(*arena)
+    assert report.judged_by == "end"
+    assert (
+        "compared by success on the validation tasks at the end"
+        in write_report(report, arena[1]).read_text()
+    )
+
+
 def test_nothing_is_there_yet(write, tmp_path, capsys):
     write()
     main(
@@ -72,6 +142,8 @@ def test_nothing_is_there_yet(write, tmp_path, capsys):
         ([], "required: --config"),
         (["--config", "arena/main_nanno"], "Did you mean 'arena/main_nano'"),
         (["--config", "arena/main_nano", "--jobs", "x"], "invalid int value"),
+        (["--config", "arena/main_nano", "--launcher", "sky"], "invalid choice: 'sky'"),
+        (["--config", "arena/main_nano", "--resources", "gpu"], "must be settings like"),
     ],
 )
 def test_mistakes_are_answered_in_one_sentence(args, says, capsys):

@@ -75,7 +75,7 @@ def test_dials(finish, tmp_path):
     finish(tmp_path, {0: 0.5})
     assert dials_of(tmp_path) == {
         "aggregation": "token_mean",
-        "ratio and clip": "turn Clip, mask 0.003",
+        "ratio and clip": "turn Clip (clip_low 0.2), mask 0.003",
         "advantage": "GiGPO",
-        "filter": "SpreadFilter",
+        "filter": "SpreadFilter, 3 rounds",
     }

@@ -1,5 +1,6 @@
 """Runs as processes: done once, gone on with, told of when they fail, ended when stopped."""
 
+import signal
 import sys
 import threading
 import time
@@ -76,6 +77,9 @@ def test_other_settings_in_the_same_folder_are_refused(write, script, tmp_path):
 def test_stopping_ends_the_processes(write, script, tmp_path):
     script(NOTE + "import time; time.sleep(60)")
     arena = Runner(grid=write(test=False), folder=tmp_path / "arena", jobs=2)
+    codes = []
+    execute = arena.launcher.execute
+    arena.launcher.execute = lambda *args: codes.append(execute(*args)) or codes[-1]
 
     def interrupt():
         while len(counts(tmp_path / "arena")) < 2:
@@ -89,7 +93,8 @@ def test_stopping_ends_the_processes(write, script, tmp_path):
     thread.join()
     assert time.monotonic() - started < 30
     assert "done" not in arena.progress.states.values()
-    assert not arena._processes
+    assert codes == [-signal.SIGTERM] * 2
+    assert len(counts(tmp_path / "arena")) == 2
 
 
 def test_jobs_must_be_some(write, tmp_path):

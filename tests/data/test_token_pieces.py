@@ -5,7 +5,7 @@ from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
 from sampo.data.token_pieces import TokenPieces
-from sampo.models.policy import load_tokenizer
+from sampo.models.loading import load_tokenizer
 
 
 def sentencepiece_like():

@@ -11,7 +11,8 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from sampo.errors import PolicyError
-from sampo.models.policy import Policy, load_causal_lm, load_tokenizer
+from sampo.models.loading import load_causal_lm, load_tokenizer
+from sampo.models.policy import Policy
 
 LENGTHS = (9, 4, 7)
 

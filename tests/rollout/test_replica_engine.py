@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from sampo.errors import ConfigError, EngineError
-from sampo.models.policy import Policy, load_causal_lm
-from sampo.rollout import replica_engine
+from sampo.models.loading import load_causal_lm
+from sampo.models.policy import Policy
+from sampo.rollout import weight_proof
 from sampo.rollout.engine import GenerationRequest, SamplingParams
 from sampo.rollout.replica import Replica, Reply
 from sampo.rollout.replica_engine import ReplicaEngine
-from sampo.rollout.weight_shipment import checksum, probe_logprobs, read_weights
+from sampo.rollout.weight_proof import checksum, probe_logprobs
+from sampo.rollout.weight_shipment import read_weights
 from tiny import tiny_model, tiny_tokenizer
 
 
@@ -191,8 +193,13 @@ def test_impossible_settings_are_named(make, policy: Policy):
         make().sync_weights(policy.model, 0)
 
 
-def test_several_trainers_are_refused(make, policy: Policy, monkeypatch):
-    monkeypatch.setattr(replica_engine.dist, "is_initialized", lambda: True)
-    monkeypatch.setattr(replica_engine.dist, "get_world_size", lambda: 2)
-    with pytest.raises(EngineError, match="Copies serves one trainer process, and there are 2"):
-        make().sync_weights(policy, 0)
+def test_a_trusted_engine_is_compared_now_and_then(make, policy: Policy, monkeypatch):
+    """Always at the first three syncs, then at every fourth one, counted from the first."""
+    asked: list[int] = []
+    monkeypatch.setattr(weight_proof, "check_arrival", lambda version, **_: asked.append(version))
+    engine = make(check_every=4)
+    for version in range(10):
+        engine.sync_weights(policy, version)
+    assert asked == [0, 0, 1, 1, 2, 2, 4, 4, 8, 8]  # two copies each
+    with pytest.raises(ConfigError, match="check_every of at least 1"):
+        make(check_every=0)

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from sampo.rollout.vllm_worker import WeightReceiver
-from sampo.rollout.weight_shipment import checksum
+from sampo.rollout.weight_proof import checksum
 
 
 class PackedLinear(nn.Module):

@@ -14,17 +14,15 @@ from safetensors.torch import save_file
 from sampo.errors import EngineError
 from sampo.models.policy import Policy
 from sampo.rollout import weight_shipment
-from sampo.rollout.weight_shipment import (
-    WeightShipment,
+from sampo.rollout.weight_proof import (
     check_arrival,
     checksum,
-    end_ids,
     probe,
     probe_gap,
     probe_limit,
     probe_logprobs,
-    read_weights,
 )
+from sampo.rollout.weight_shipment import WeightShipment, end_ids, read_weights
 from tiny import tiny_model, tiny_tokenizer
 
 

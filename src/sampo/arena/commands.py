@@ -20,7 +20,7 @@ def fit_command(grid: Grid, run: RunSpec, folder: Path) -> list[str]:
         run: one of its runs.
         folder: the run's own.
     """
-    budget, every = grid.budget, grid.evaluate_every
+    budget, every = run.budget, grid.evaluate_every
     epochs = _ENDLESS if budget.updates is None else math.ceil(budget.updates / every)
     command = [sys.executable, "-m", "sampo", "fit"]
     for part in (run.environment, grid.common, run.method):

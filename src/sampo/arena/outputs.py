@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from sampo.arena.dials import DIALS
+from sampo.arena.files import write_text
+from sampo.arena.paper import TABLE_3
 from sampo.arena.report import Report
 from sampo.arena.results import RunResult
 from sampo.arena.statistics import performance_profile
@@ -21,22 +24,17 @@ _CSV = [field.name for field in fields(RunResult) if field.name != "curve"]
 
 def write_report(report: Report, folder: Path) -> Path:
     """Write all three files and return the page; each appears when it is complete."""
-    _write(folder / "arena.json", json.dumps(report.as_json(), indent=1) + "\n")
+    write_text(folder / "arena.json", json.dumps(report.as_json(), indent=1) + "\n")
     partial = folder / ".arena.csv.partial"
     with partial.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(_CSV)
-        rows.writerows([getattr(result, name) for name in _CSV] for result in report.results)
+        runs = [*report.results, *report.trials]
+        rows.writerows([getattr(result, name) for name in _CSV] for result in runs)
     partial.replace(folder / "arena.csv")
     page = folder / "arena.html"
-    _write(page, _page(report))
+    write_text(page, _page(report))
     return page
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
 
 
 def _page(report: Report) -> str:
@@ -47,9 +45,11 @@ def _page(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["short"] = short
+    environment.filters["number"] = number
+    environment.filters["settings"] = settings
     style = (Path(__file__).parent / "page" / "arena.css").read_text(encoding="utf-8")
     order = sorted(report.overall, key=lambda name: -report.overall[name].value)
+    methods = [method.name for method in report.grid.methods if method.name in order]
     return environment.get_template("arena.html.j2").render(
         report=report,
         style=style,
@@ -58,7 +58,28 @@ def _page(report: Report) -> str:
         curves=_curves(report),
         profiles=_profiles(report, order),
         cells={(cell.environment, cell.method): cell for cell in report.cells},
+        table_3=sorted(methods, key=[*TABLE_3, *methods].index),
+        published=TABLE_3,
+        set_here={method.name: method.settings or {} for method in report.grid.methods},
+        searches={(search.environment, search.method): search for search in report.tunings},
     )
+
+
+def number(value: float | None, form: str) -> str:
+    """Return a number in words of the page: `rate` of 0 to 1, or `short`."""
+    if value is None or form == "short":
+        return short(value)
+    return f"{value:.3f}"
+
+
+def settings(values: Mapping[str, Any]) -> str:
+    """Return settings without their paths.
+
+    Example:
+        >>> settings({"model.loss.kl_coef": 0.01, "model.learning_rate": 0.0006})
+        'kl_coef 0.01, learning_rate 0.0006'
+    """
+    return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in values.items()) or "–"
 
 
 def short(value: float | None) -> str:
@@ -123,11 +144,12 @@ def _profiles(report: Report, order: list[str]) -> Any:
         Line(
             xs=thresholds,
             ys=performance_profile(
-                [run.end for run in report.results if run.method == name], thresholds
+                [getattr(run, report.judged_by) for run in report.results if run.method == name],
+                thresholds,
             ),
             kind=f"m{place % 10}",
             title=name,
         )
         for place, name in enumerate(order)
     ]
-    return plot(lines, most_x=1.0, label="share of runs over success rate", x_name="success")
+    return plot(lines, most_x=1.0, label="share of runs over success rate", x_name="success rate")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sampo import __version__
 from sampo.arena.dials import dials_of
-from sampo.arena.grid import Grid
-from sampo.arena.paper import TABLE_3
+from sampo.arena.grid import Grid, RunSpec
+from sampo.arena.paper import TABLE_3, Published
 from sampo.arena.results import RunResult, read_run
 from sampo.arena.runner import is_done, last_words
 from sampo.arena.statistics import (
@@ -21,11 +21,14 @@ from sampo.arena.statistics import (
     probability_of_improvement,
     rank_probabilities,
 )
+from sampo.arena.study import studies
+from sampo.arena.tuning import Tuning, read_tuning
 
 COLUMNS = ("end", "best", "area", "test", "ref_kl", "valid_format", "score")
 """Figures with an interval over seeds."""
 TOTALS = ("updates", "episodes", "tokens", "seconds", "success_per_million_tokens")
 """Figures with a mean over seeds."""
+Judge = Literal["test", "end"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +47,8 @@ class Cell:
     collapsed_at: tuple[int, ...]
     alarmed: int
     """Runs in which the collapse detector said `collapsing`."""
-    paper: float | None
-    """Success rate of Table 3, in percent."""
+    paper: Published | None
+    """Its cell of the paper's Table 3."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +57,18 @@ class Report:
 
     grid: Grid
     results: tuple[RunResult, ...]
+    judged_by: Judge
+    """The success that methods are compared by: on the test tasks, where the grid plays them; else
+    at the end on the validation tasks."""
+    trials: tuple[RunResult, ...]
+    """Runs of searches."""
+    tunings: tuple[Tuning, ...]
+    """Their outcomes, and their costs, which come on top of those of the runs."""
     missing: Mapping[str, str]
     """Runs without a result, and why."""
     cells: tuple[Cell, ...]
     overall: Mapping[str, Estimate]
-    """Interquartile mean of the end over all environments and seeds, by method."""
+    """Interquartile mean of success over all environments and seeds, by method."""
     better: Mapping[str, Mapping[str, Estimate]]
     """How probable it is that a run of the first method beats one of the second."""
     ranks: Mapping[str, Sequence[float]]
@@ -69,7 +79,10 @@ class Report:
         return {
             "sampo": __version__,
             "grid": asdict(self.grid),
+            "judged_by": self.judged_by,
             "runs": [asdict(result) for result in self.results],
+            "trials": [asdict(result) for result in self.trials],
+            "tunings": [asdict(tuning) for tuning in self.tunings],
             "missing": dict(self.missing),
             "cells": [asdict(cell) for cell in self.cells],
             "overall": {name: asdict(value) for name, value in self.overall.items()},
@@ -91,6 +104,8 @@ def make_report(grid: Grid, folder: Path) -> Report:
     """
     results: list[RunResult] = []
     missing: dict[str, str] = {}
+    searches = [read_tuning(study) for study in studies(grid, folder)]
+    searched = {(tuning.environment, tuning.method): tuning for tuning, _ in searches}
     for run in grid.runs():
         own = folder / run.name
         result = read_run(run, own) if is_done(own) else None
@@ -100,15 +115,20 @@ def make_report(grid: Grid, folder: Path) -> Report:
             logs = [
                 log for name in ("testing", "running") if (log := own / f"{name}.log").is_file()
             ]
-            missing[run.name] = last_words(logs[0]) if logs else "not begun"
+            missing[run.name] = last_words(logs[0]) if logs else _not_begun(run, searched)
+    tested = grid.test and all(result.test is not None for result in results)
+    judge: Judge = "test" if tested else "end"
     scores = {
-        method.name: by_environment(results, method.name)
+        method.name: by_environment(results, method.name, judge)
         for method in grid.methods
         if any(result.method == method.name for result in results)
     }
     return Report(
         grid=grid,
         results=tuple(results),
+        judged_by=judge,
+        trials=tuple(trial for _, trials in searches for trial in trials),
+        tunings=tuple(searched.values()),
         missing=missing,
         cells=tuple(_cells(grid, results)),
         overall={name: estimate(values) for name, values in scores.items()},
@@ -125,12 +145,20 @@ def make_report(grid: Grid, folder: Path) -> Report:
     )
 
 
-def by_environment(results: Sequence[RunResult], method: str) -> Scores:
-    """Return the success at the end of a method's runs, by environment."""
+def _not_begun(run: RunSpec, searched: Mapping[tuple[str, str], Tuning]) -> str:
+    """Return why a run has not been begun."""
+    tuning = searched.get((run.environment.name, run.method.name))
+    if tuning is None or tuning.chosen is not None:
+        return "not begun"
+    return f"its search has not chosen: {tuning.trials} trials begun, {tuning.failed} not done"
+
+
+def by_environment(results: Sequence[RunResult], method: str, judge: Judge) -> Scores:
+    """Return the success of a method's runs, by environment."""
     scores: dict[str, list[float]] = {}
     for result in results:
         if result.method == method:
-            scores.setdefault(result.environment, []).append(result.end)
+            scores.setdefault(result.environment, []).append(getattr(result, judge))
     return scores
 
 

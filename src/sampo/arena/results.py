@@ -24,6 +24,8 @@ class RunResult:
     environment: str
     method: str
     seed: int
+    trial: int | None
+    """Of the search that it belongs to; None: it is one of the comparison."""
     start: float | None
     """Success on validation tasks before the first update."""
     end: float
@@ -72,6 +74,7 @@ def read_run(run: RunSpec, folder: Path) -> RunResult | None:
         environment=run.environment.name,
         method=run.method.name,
         seed=run.seed,
+        trial=run.trial,
         start=curve.values[0] if curve.steps[0] == 0 else None,
         end=curve.values[-1],
         best=max(curve.values),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock
+from statistics import fmean
 from typing import Literal
 
 from sampo.arena.commands import fit_command, last_checkpoint, test_command
 from sampo.arena.grid import Grid, RunSpec
+from sampo.arena.launchers import Launcher, LocalLauncher
+from sampo.arena.results import read_run
+from sampo.arena.study import Study, studies
 from sampo.errors import ConfigError
 
 State = Literal["waiting", "running", "testing", "done", "failed"]
@@ -26,57 +27,107 @@ class Progress:
 
     states: dict[str, State]
     """By the run's name."""
+    trials: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of each search that goes on (e.g. `sokoban/grpo`): trials done, and all of them."""
     errors: dict[str, str] = field(default_factory=dict)
     """Last words of the runs that failed."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Runner:
-    """Runs the grid's runs as processes, several at a time.
+    """Runs the grid's runs, several at a time; first its searches, if there are any.
 
     Args:
         grid: the comparison.
         folder: the arena's; one folder per run in it.
         jobs: runs at a time.
+        launcher: who makes them.
         changed: told the progress whenever it changed.
     """
 
     grid: Grid
     folder: Path
     jobs: int = 1
+    launcher: Launcher = field(default_factory=LocalLauncher)
     changed: Callable[[Progress], None] = lambda _: None
     progress: Progress = field(init=False)
-    _processes: set[subprocess.Popen[bytes]] = field(default_factory=set, init=False)
-    _lock: Lock = field(default_factory=Lock, init=False)
+    _studies: list[Study] = field(init=False)
     _stopped: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Look at what is there."""
         if self.jobs < 1:
             raise ConfigError(f"--jobs must be at least 1, got {self.jobs}.")
+        self._studies = studies(self.grid, self.folder)
         self.progress = Progress(
             states={
                 run.name: "done" if is_done(self.folder / run.name) else "waiting"
                 for run in self.grid.runs()
-            }
+            },
+            trials={study.name: (0, study.size) for study in self._studies},
         )
 
     def run(self) -> Progress:
         """Make the runs that are not done; returns when all have ended, well or badly."""
-        for run in self.grid.runs():
-            self._check_same(run)
-        todo = [run for run in self.grid.runs() if self.progress.states[run.name] != "done"]
         pool = ThreadPoolExecutor(self.jobs)
+        # Searches go on side by side; each waits for its own trials and takes no place itself.
+        searches = ThreadPoolExecutor(max(1, len(self._studies)))
         try:
-            futures = [pool.submit(self._run, run) for run in todo]
-            for future in as_completed(futures):
+            going = [searches.submit(self._search, study, pool) for study in self._studies]
+            for search in as_completed(going):
+                search.result()
+            runs = self._tuned_runs()
+            for run in runs:
+                self._check_same(run)
+            todo = [run for run in runs if self.progress.states[run.name] != "done"]
+            for future in as_completed([pool.submit(self._run, run) for run in todo]):
                 future.result()
         except BaseException:
             self._stop()
             raise
         finally:
-            pool.shutdown(cancel_futures=True)
+            searches.shutdown()
+            pool.shutdown()
         return self.progress
+
+    def _search(self, study: Study, pool: ThreadPoolExecutor) -> None:
+        """Make the trials of a search that are not done, and choose."""
+        for number in study.open_trials():
+            self.progress.trials[study.name] = (number, study.size)
+            runs = study.runs(number)
+            for run in runs:
+                self._check_same(run)
+            todo = [run for run in runs if not is_done(self.folder / run.name)]
+            for future in [pool.submit(self._run, run) for run in todo]:
+                future.result()
+            if self._stopped:
+                return
+            study.record(number, self._success(runs))
+        self.progress.trials.pop(study.name)
+        if not study.settle():
+            words = f"no trial of its search ended well, see {self.folder / study.name}"
+            self.progress.errors[study.name] = words
+
+    def _success(self, runs: list[RunSpec]) -> float | None:
+        """Return what the validation tasks say of a trial; None if one of its runs failed."""
+        done = [run for run in runs if is_done(self.folder / run.name)]
+        results = [read_run(run, self.folder / run.name) for run in done]
+        ends = [result.end for result in results if result is not None]
+        return fmean(ends) if len(ends) == len(runs) else None
+
+    def _tuned_runs(self) -> list[RunSpec]:
+        """Return the runs of the comparison with what was chosen for them."""
+        by_name = {study.name: study for study in self._studies}
+        runs: list[RunSpec] = []
+        for run in self.grid.runs():
+            study = by_name.get(f"{run.environment.name}/{run.method.name}")
+            if study is None:
+                runs.append(run)
+            elif study.chosen is not None:
+                runs.append(study.tuned(run))
+            else:
+                self._set(run, "failed")
+        return runs
 
     def _check_same(self, run: RunSpec) -> None:
         """Refuse to go on with a run that was begun with other settings."""
@@ -97,15 +148,16 @@ class Runner:
 
     def _run(self, run: RunSpec) -> None:
         folder = self.folder / run.name
-        self._set(run, "running")
         steps: list[tuple[State, Callable[[], list[str]]]] = [
             ("running", lambda: fit_command(self.grid, run, folder))
         ]
-        if self.grid.test:
+        if self.grid.test and run.trial is None:  # a search never sees the test tasks
             steps.append(("testing", lambda: test_command(folder)))
         for state, command in steps:
+            if self._stopped:
+                return
             self._set(run, state)
-            code = self._execute(command(), folder / f"{state}.log")
+            code = self.launcher.execute(command(), folder, f"{state}.log")
             if self._stopped:
                 return
             if code:
@@ -115,36 +167,10 @@ class Runner:
         (folder / _DONE).write_text("{}\n")
         self._set(run, "done")
 
-    def _execute(self, command: list[str], log: Path) -> int:
-        """Run a command to its end; what it says goes to a file."""
-        with log.open("ab") as output:
-            with self._lock:
-                if self._stopped:
-                    return 1
-                process = subprocess.Popen(
-                    command,
-                    stdout=output,
-                    stderr=output,
-                    stdin=subprocess.DEVNULL,
-                    env=_env(),
-                    start_new_session=True,  # Ctrl-C reaches the arena alone, which ends it
-                )
-                self._processes.add(process)
-            try:
-                return process.wait()
-            finally:
-                with self._lock:
-                    self._processes.discard(process)
-
     def _stop(self) -> None:
         """End what is running; it can go on from its last checkpoint, which is whole."""
-        with self._lock:
-            self._stopped = True
-            processes = list(self._processes)
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
+        self._stopped = True
+        self.launcher.stop()
 
     def _set(self, run: RunSpec, state: State) -> None:
         self.progress.states[run.name] = state
@@ -162,8 +188,3 @@ def last_words(log: Path) -> str:
     lines = [line.strip() for line in text.replace("\r", "\n").splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("sampo: error:")]
     return (errors or lines or ["it said nothing"])[-1]
-
-
-def _env() -> Mapping[str, str]:
-    """Return the environment of a run: no colours, and one torch thread unless asked otherwise."""
-    return {"OMP_NUM_THREADS": "1", **os.environ, "NO_COLOR": "1", "TERM": "dumb"}

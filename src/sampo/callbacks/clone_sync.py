@@ -18,3 +18,9 @@ class CloneSync(L.Callback):
         assert isinstance(data, DemonstrationDataModule)
         assert pl_module.policy is not None
         data.engine.sync_weights(pl_module.policy, pl_module.update_step)
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Let the engine give its memory back until the next one, where it is set to."""
+        data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
+        assert isinstance(data, DemonstrationDataModule)
+        data.engine.sleep()

@@ -12,6 +12,7 @@ from lightning.pytorch.utilities import rank_zero_info
 
 from sampo.callbacks.healthy_checkpoints import HealthyCheckpoints
 from sampo.callbacks.latest import rollout_data
+from sampo.callbacks.whole_files import save_checkpoint
 from sampo.collapse import Alarm
 from sampo.controls import configured_kl
 from sampo.errors import ConfigError
@@ -67,7 +68,7 @@ class Save(Action):
     def __call__(self, trouble: Trouble) -> str:
         """Write `checkpoints/alarm_UPDATE.ckpt`."""
         name = f"alarm_{trouble.module.update_step:06d}.ckpt"
-        trouble.trainer.save_checkpoint(trouble.healthy.folder / name)
+        save_checkpoint(trouble.trainer, trouble.healthy.folder / name)
         return f"saved {name}"
 
 

@@ -95,7 +95,8 @@ class CollapseDetector(L.Callback):
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Keep what the run starts from."""
         assert isinstance(pl_module, SampoModule)
-        if self.rolls_back and not self.healthy.written():
+        there = trainer.strategy.broadcast(bool(self.healthy.written()))  # rank 0 may be writing
+        if self.rolls_back and not there:
             self.healthy.save(trainer, pl_module.update_step)
 
     def on_train_batch_end(
@@ -174,11 +175,11 @@ class CollapseDetector(L.Callback):
         """Write the worst episodes of the rollout beside the alarms."""
         episodes = [episode for group in rollout.all_groups for episode in group.episodes]
         worst = sorted(episodes, key=lambda episode: episode.score)[: self.num_episodes]
-        suffix = f".rank{trainer.global_rank}.jsonl" if trainer.world_size > 1 else ".jsonl"
-        path = run_folder(trainer) / "alarms" / f"update_{rollout.update:06d}{suffix}"
-        return write_episodes(
-            path, [EpisodeRecord(episode=e, update=rollout.update) for e in worst]
-        )
+        path = run_folder(trainer) / "alarms" / f"update_{rollout.update:06d}.jsonl"
+        if trainer.is_global_zero:
+            records = [EpisodeRecord(episode=e, update=rollout.update) for e in worst]
+            write_episodes(path, records)
+        return path
 
     @staticmethod
     def _write(path: Path, alarms: Sequence[Alarm], episodes: Path | None, done: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import lightning as L
@@ -15,15 +16,20 @@ class EpisodeKeeper(L.Callback):
 
     Those that have ended in a chunk which is not complete are in `ended`, too, for an evaluation
     that breaks off. It must be the last callback, because the data module tells one listener only:
-    it passes on what it hears.
+    it passes on what it hears. Of several ranks each has all `episodes`, and its own `ended`.
+
+    Args:
+        at_start: called before anything is played, when all ranks are there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, at_start: Callable[[], None] = lambda: None) -> None:
+        self._at_start = at_start
         self.episodes: list[Episode] = []
         self.ended: list[Episode] = []
 
     def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         """Listen, in front of whoever listened before."""
+        self._at_start()
         data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         assert isinstance(data, PlayingDataModule)
         others = data.player.on_episode

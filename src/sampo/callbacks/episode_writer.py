@@ -40,8 +40,8 @@ class EpisodeWriter(L.Callback):
     episodes that left their group stand at its end. After the update
     `update_000012.tokens.safetensors` joins it: what the loss did to each token of the groups whose
     tokens are written. Behaviour cloning has evaluations only.
-    `sampo.data.episode_log.read_episodes` reads the episodes back, `sampo view` shows it all. With
-    several ranks each writes its own episodes, to files that end in `.rankN.jsonl`.
+    `sampo.data.episode_log.read_episodes` reads the episodes back, `sampo view` shows it all. Of
+    several ranks each writes its own as they end (`.partial.rankN.jsonl`); files proper hold all.
 
     Args:
         keep_updates: number of newest files of either kind that are kept; null keeps all.
@@ -69,8 +69,7 @@ class EpisodeWriter(L.Callback):
             if value is not None and value < 1:
                 raise ConfigError(
                     f"EpisodeWriter.{name} must be at least 1, or null for no limit, got {value}. "
-                    "To write no episodes leave the callback out, to write no tokens set with_ids "
-                    "to false."
+                    "For no episodes leave the callback out, for no tokens set with_ids to false."
                 )
         if every_n_updates < 1:
             raise ConfigError(
@@ -124,7 +123,7 @@ class EpisodeWriter(L.Callback):
         data = trainer.datamodule  # pyright: ignore[reportAttributeAccessIssue]
         assert isinstance(data, RolloutDataModule)
         rollout = latest_rollout(trainer)
-        if rollout.update % self.every_n_updates == 0:
+        if rollout.update % self.every_n_updates == 0 and trainer.is_global_zero:
             assert pl_module.last_update is not None, "an update without a log"
             groups = rollout.groups[: self.token_groups]
             episodes = [episode for group in groups for episode in group.episodes]
@@ -192,7 +191,7 @@ class EpisodeWriter(L.Callback):
             kind = "validation"
         elif not trainer.training or update % self.every_n_updates:
             return
-        file = self._file(trainer, kind, update, ".partial")
+        file = self._partial_file(trainer, kind, update)
         if file not in self._streams:
             self._streams[file] = EpisodeStream(
                 file,
@@ -208,22 +207,27 @@ class EpisodeWriter(L.Callback):
     ) -> None:
         """Write one file and delete the oldest of its kind."""
         file = self._file(trainer, kind, update)
-        if self.with_ids:
-            records = self._with_pieces(trainer, records)
-        write_episodes(file, islice(records, self.max_episodes_per_update))
-        stream = self._streams.pop(self._file(trainer, kind, update, ".partial"), None)
+        if trainer.is_global_zero:
+            if self.with_ids:
+                records = self._with_pieces(trainer, records)
+            write_episodes(file, islice(records, self.max_episodes_per_update))
+        stream = self._streams.pop(self._partial_file(trainer, kind, update), None)
         if stream is not None:
             stream.discard()
-        if self.keep_updates is not None:
+        if self.keep_updates is not None and trainer.is_global_zero:
             kind_of_file = file.name.replace(f"{update:06d}", "[0-9]*[0-9]")
             for old in sorted(file.parent.glob(kind_of_file))[: -self.keep_updates]:
                 old.unlink()
                 token_path(old).unlink(missing_ok=True)
 
-    def _file(self, trainer: L.Trainer, kind: str, update: int, part: str = "") -> Path:
-        """Return the file of an update or evaluation, of this rank."""
-        suffix = f".rank{trainer.global_rank}.jsonl" if trainer.world_size > 1 else ".jsonl"
-        return run_folder(trainer) / "episodes" / f"{kind}_{update:06d}{part}{suffix}"
+    def _file(self, trainer: L.Trainer, kind: str, update: int, ending: str = "") -> Path:
+        """Return the file of an update or evaluation."""
+        return run_folder(trainer) / "episodes" / f"{kind}_{update:06d}{ending}.jsonl"
+
+    def _partial_file(self, trainer: L.Trainer, kind: str, update: int) -> Path:
+        """Return the file of this rank's episodes in a rollout that is not over."""
+        rank = "" if trainer.is_global_zero else f".rank{trainer.global_rank}"
+        return self._file(trainer, kind, update, f".partial{rank}")
 
 
 def turn_advantages(batch: RolloutBatch) -> list[float | None]:

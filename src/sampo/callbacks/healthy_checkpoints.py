@@ -7,7 +7,9 @@ from typing import Any
 
 import lightning as L
 from lightning.pytorch.core.optimizer import LightningOptimizer
+from lightning.pytorch.strategies import ModelParallelStrategy
 
+from sampo.callbacks.whole_files import save_checkpoint
 from sampo.checkpoint import load_checkpoint
 from sampo.errors import CheckpointError
 from sampo.module import SampoModule
@@ -32,7 +34,7 @@ class HealthyCheckpoints:
 
     def save(self, trainer: L.Trainer, update: int) -> None:
         """Write one; delete the oldest."""
-        trainer.save_checkpoint(self.folder / f"healthy_{update:06d}.ckpt")
+        save_checkpoint(trainer, self.folder / f"healthy_{update:06d}.ckpt")
         for old in self.written()[1:-_KEPT]:
             if trainer.is_global_zero:
                 old.unlink()
@@ -44,17 +46,22 @@ class HealthyCheckpoints:
     def restore(self, module: SampoModule, before: int) -> int:
         """Load the newest one of at most update `before`, or else the oldest; return its update.
 
-        Newer ones are deleted: they belong to the course that went wrong.
+        Newer ones are deleted: they belong to the course that went wrong. Every rank has to call
+        it.
         """
         files = {int(path.stem.rsplit("_", 1)[1]): path for path in self.written()}
         if not files:
             raise CheckpointError(f"There is no healthy checkpoint in {self.folder} to go back to.")
         update = max((number for number in files if number <= before), default=min(files))
-        checkpoint = load_checkpoint(files[update])
-        module.load_state_dict(checkpoint["state_dict"])
-        optimizer = module.optimizers()
-        assert isinstance(optimizer, LightningOptimizer)
-        optimizer.optimizer.load_state_dict(checkpoint["optimizer_states"][0])
+        strategy = module.trainer.strategy
+        if isinstance(strategy, ModelParallelStrategy):  # puts weights and optimiser in place
+            strategy.load_checkpoint(files[update], weights_only=True)
+        else:
+            checkpoint = load_checkpoint(files[update])
+            module.load_state_dict(checkpoint["state_dict"])
+            optimizer = module.optimizers()
+            assert isinstance(optimizer, LightningOptimizer)
+            optimizer.optimizer.load_state_dict(checkpoint["optimizer_states"][0])
         for number, path in files.items():
             if number > update and module.trainer.is_global_zero:
                 path.unlink()

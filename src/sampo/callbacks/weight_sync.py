@@ -15,13 +15,27 @@ class WeightSync(L.Callback):
 
     In between, while the policy is updated, the engine may sleep.
 
-    Only this callback sees both the module and the engine. It runs in `on_fit_start`:
-    `on_train_start` would be too late for the evaluation before training.
+    Only this callback sees both the module and the engine. The first sync comes with whatever plays
+    first, the evaluation before training or training: sharded weights are restored from a
+    checkpoint after `on_fit_start`.
     """
 
+    def __init__(self) -> None:
+        self._in_sync = False
+        """Whether the engine has had the weights of this fit."""
+
     def on_fit_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        """Sync before anything is rolled out."""
+        """Know nothing of an earlier fit."""
+        self._in_sync = False
+
+    def on_sanity_check_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Sync before the evaluation before training."""
         self._sync(trainer, pl_module)
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Sync before the first rollout, unless there was an evaluation."""
+        if not self._in_sync:
+            self._sync(trainer, pl_module)
 
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
@@ -59,3 +73,4 @@ class WeightSync(L.Callback):
         assert pl_module.policy is not None
         data.finish_rollout()
         data.engine.sync_weights(pl_module.policy, pl_module.update_step)
+        self._in_sync = True

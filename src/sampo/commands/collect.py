@@ -9,13 +9,14 @@ import torch
 from rich.console import Console
 from rich.progress import Progress
 
-from sampo.checkpoint import load_checkpoint
+from sampo.checkpoint import load_checkpoint, weights_that_fit
 from sampo.commands.served import announce, print_usage, refuse_checkpoint, who_acts
 from sampo.data.collect import CollectionPlan, collect_demonstrations
 from sampo.data.datamodule import RolloutDataModule
 from sampo.data.demonstrations import write_demonstrations
 from sampo.episode import Episode
 from sampo.errors import ConfigError, EngineError, MissingDataError
+from sampo.models.lora import check_same_adapters
 from sampo.module import SampoModule
 
 
@@ -97,7 +98,10 @@ def load_policy(
     model.configure_model()
     assert model.policy is not None
     if checkpoint is not None:
-        model.load_state_dict(load_checkpoint(checkpoint)["state_dict"], strict=False)
+        saved = load_checkpoint(checkpoint)
+        check_same_adapters(saved["hyper_parameters"], model.hparams)
+        with weights_that_fit(checkpoint):
+            model.load_state_dict(saved["state_dict"], strict=False)
     model.policy.to(device)
     datamodule.setup("collect")
     datamodule.engine.sync_weights(model.policy, model.update_step)

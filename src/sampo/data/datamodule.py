@@ -34,6 +34,7 @@ from sampo.filtering import EpisodeFilter, GroupFilter, GroupSelector
 from sampo.losses import OffPolicyCorrection
 from sampo.rollout.conversation import ContextPolicy
 from sampo.rollout.engine import RolloutEngine, SamplingParams
+from sampo.world import World
 
 
 class RolloutDataModule(PlayingDataModule):
@@ -158,6 +159,7 @@ class RolloutDataModule(PlayingDataModule):
 
     def setup(self, stage: str) -> None:
         """Load the tokenizer and refuse training on a distribution that is not the policy's."""
+        self.player.world = World.join()
         if not self.engine.served_model:
             _ = self.renderer
         if stage != "fit":
@@ -211,7 +213,7 @@ class RolloutDataModule(PlayingDataModule):
         if rollout is None:
             rollout = self._play()
             waited_s += rollout.stats["time/rollout_s"]
-        waited = {"time/rollout_wait_s": waited_s}
+        waited = {"time/rollout_wait_s": max(self.player.world.gather(lambda: waited_s))}
         advantages = GroupAdvantages(groups=rollout.groups, estimator=self.advantage)
         batch = collate(
             [episode for group in rollout.groups for episode in group.episodes],

@@ -21,6 +21,7 @@ from sampo.episode import Episode
 from sampo.errors import ConfigError
 from sampo.rollout.conversation import ContextPolicy
 from sampo.rollout.engine import RolloutEngine, SamplingParams
+from sampo.world import World
 
 
 class DemonstrationDataModule(PlayingDataModule):
@@ -96,6 +97,7 @@ class DemonstrationDataModule(PlayingDataModule):
 
     def setup(self, stage: str) -> None:
         """Load the tokenizer and replay the demonstrations."""
+        self.player.world = World.join()
         if stage != "fit" or self._episodes:
             return
         loaded = read_demonstrations(self.path).episodes[: self.max_demonstrations]

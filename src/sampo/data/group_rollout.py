@@ -25,6 +25,7 @@ from sampo.filtering import (
 )
 from sampo.rollout.collector import Collector, EpisodeRequest
 from sampo.rollout.seeds import derive_seed
+from sampo.world import World
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +106,9 @@ def roll_out(
     update: int,
     next_task: int,
     greedy: Collector | None = None,
+    world: World = World(),  # noqa: B008  frozen
 ) -> Rollout:
-    """Play the groups of one update.
+    """Play the groups of one update, each on one rank; all ranks return the same.
 
     Args:
         collector: plays episodes.
@@ -117,6 +119,7 @@ def roll_out(
         next_task: the task source's counter.
         greedy: plays one more episode per group, whose return every episode of the group then
             carries in its metrics; None: the estimator needs none.
+        world: the ranks that share the groups of every round.
 
     Raises:
         EnvFailure: no group can be trained on, because environments failed.
@@ -129,15 +132,19 @@ def roll_out(
     collectors = [collector] if greedy is None else [collector, greedy]
     retries_before = sum(each.num_retries for each in collectors)
     rounds = 0
+
+    def play(numbers: Sequence[int]) -> list[PlayedGroup]:
+        requests = _requests(source, plan, update, numbers)
+        return play_groups(collector, requests, plan.group_size, greedy)
+
     while len(kept) < plan.groups_per_update and rounds < plan.max_rounds:
-        wanted = plan.groups_per_update - len(kept)
-        tasks = [source.task(next_task + i) for i in range(wanted)]
-        requests = _requests(tasks, plan, update=update, first_task=next_task)
-        next_task += wanted
+        numbers = range(next_task, next_task + plan.groups_per_update - len(kept))
+        next_task = numbers.stop
         rounds += 1
-        for played in play_groups(collector, requests, plan.group_size, greedy):
+        for played in world.share(numbers, play):
             _judge(played, judges)
             (kept if played.verdict.keep else dropped).append(played)
+    retries = sum(each.num_retries for each in collectors) - retries_before
     _fill(kept, dropped, plan.groups_per_update)
     _select(kept, dropped, judges.group_selector)
     every = [*kept, *dropped]
@@ -154,7 +161,7 @@ def roll_out(
         failed=tuple(episode for played in every for episode in played.failures),
         num_filled=sum(not played.verdict.keep for played in kept),
         num_rounds=rounds,
-        num_retries=sum(each.num_retries for each in collectors) - retries_before,
+        num_retries=sum(world.gather(lambda: retries)),
         next_task=next_task,
     )
     if not kept:
@@ -163,16 +170,16 @@ def roll_out(
 
 
 def _requests(
-    tasks: Sequence[str], plan: GroupPlan, *, update: int, first_task: int
+    source: TaskSource, plan: GroupPlan, update: int, numbers: Sequence[int]
 ) -> list[EpisodeRequest]:
-    """Return the episodes of one group per task, group by group."""
+    """Return the episodes of the groups with the given numbers, group by group."""
     return [
         EpisodeRequest(
-            task=task,
+            task=(task := source.task(number)),
             env_seed=derive_seed(plan.seed, "env", task),
-            sampling_seed=derive_seed(plan.seed, "train", update, first_task + number, member),
+            sampling_seed=derive_seed(plan.seed, "train", update, number, member),
         )
-        for number, task in enumerate(tasks)
+        for number in numbers
         for member in range(plan.group_size)
     ]
 

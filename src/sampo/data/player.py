@@ -6,18 +6,18 @@ processes and opens nothing before it is asked for an episode.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from torch.utils.data import DataLoader
 
 from sampo.data.settings import ChatSettings, EvaluationSettings, WorkerSettings
-from sampo.data.streams import EvaluationStream
+from sampo.data.streams import EvaluationStream, unused_generator
 from sampo.data.task_source import TaskSource
 from sampo.envs import PromptFormat, TextEnv
 from sampo.episode import Episode
 from sampo.errors import ConfigError
-from sampo.models.policy import load_tokenizer
+from sampo.models.loading import load_tokenizer
 from sampo.rollout.agents import Agent, DemonstratorAgent, EngineAgent
 from sampo.rollout.cancellation import Cancellation
 from sampo.rollout.chat import ChatRenderer
@@ -28,6 +28,7 @@ from sampo.rollout.engine import RolloutEngine, SamplingParams
 from sampo.rollout.renderer import MessageRenderer, Renderer
 from sampo.rollout.seeds import derive_seed
 from sampo.rollout.workers import EnvPool
+from sampo.world import World
 
 
 @dataclass(kw_only=True, eq=False)
@@ -54,9 +55,11 @@ class EpisodePlayer:
     seed: int
     """Of the order of training tasks."""
     on_episode: Callable[[Episode], None] = field(default_factory=lambda: ignore, init=False)
-    """Told every episode the moment it ends, whatever it was played for."""
+    """Told every episode of this rank the moment it ends, whatever it was played for."""
     cancellation: Cancellation = field(default_factory=Cancellation, init=False)
     """Breaks off what is being played in another thread."""
+    world: World = field(default_factory=World, init=False)
+    """The ranks that share the episodes."""
     _renderer: ChatRenderer | None = field(default=None, init=False)
     _pools: dict[bool, EnvPool] = field(default_factory=dict, init=False)
 
@@ -124,11 +127,12 @@ class EpisodePlayer:
         source, wanted = self.source(split), self.evaluation.num_tasks
         tasks = len(source) if wanted < 0 else min(wanted, len(source))
         stream = EvaluationStream(
-            lambda numbers: self._evaluate(source, numbers),
+            lambda numbers: self.world.share(numbers, lambda mine: self._evaluate(source, mine)),
             tasks * self.evaluation.samples_per_task,
-            self.workers.max_concurrent,
+            self.workers.max_concurrent * self.world.size,
         )
-        return DataLoader(stream, batch_size=None, num_workers=0)
+        generator = unused_generator()
+        return DataLoader(stream, batch_size=None, num_workers=0, generator=generator)
 
     def close(self) -> None:
         """Close workers; the engine and its policy stay."""
@@ -136,7 +140,7 @@ class EpisodePlayer:
             pool.close()
         self._pools = {}
 
-    def _evaluate(self, source: TaskSource, numbers: range) -> list[Episode]:
+    def _evaluate(self, source: TaskSource, numbers: Sequence[int]) -> list[Episode]:
         """Play the evaluation episodes with the given numbers: task by task, sample by sample."""
         seed, samples = self.evaluation.seed, self.evaluation.samples_per_task
         requests = [

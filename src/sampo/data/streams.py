@@ -9,10 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
 from torch.utils.data import DataLoader, IterableDataset
 
 from sampo.batch import RolloutBatch
 from sampo.episode import Episode
+
+
+def unused_generator() -> torch.Generator:
+    """Return a generator for a loader that draws nothing, yet a seed whenever it is iterated over.
+
+    Out of torch's global state, that would be a draw more in a resumed run than in an unbroken one.
+    """
+    return torch.Generator()
 
 
 class TrainStream(IterableDataset[RolloutBatch]):
@@ -51,7 +60,7 @@ class TrainLoader(DataLoader[RolloutBatch]):
     """
 
     def __init__(self, stream: TrainStream) -> None:
-        super().__init__(stream, batch_size=None, num_workers=0)
+        super().__init__(stream, batch_size=None, num_workers=0, generator=unused_generator())
 
     def state_dict(self) -> dict[str, Any]:
         """Return nothing."""

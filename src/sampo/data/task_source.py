@@ -20,7 +20,10 @@ class TaskSource:
 
     def __init__(self, tasks: Sequence[str], *, seed: int, shuffle: bool = True) -> None:
         if not len(tasks):
-            raise ConfigError("The environment lists no task for this split.")
+            raise ConfigError(
+                "The environment lists no task for this split. Let its `tasks(split)` return at "
+                "least one, or choose another split."
+            )
         self._tasks = tasks
         self._seed = seed
         self._shuffle = shuffle

@@ -52,10 +52,11 @@ class UpdatePlayer:
             update=update,
             next_task=next_task,
             greedy=greedy,
+            world=self.player.world,
         )
         rollout = self._with_stats(rollout)
-        seconds = {"time/rollout_s": time.perf_counter() - started}
-        return replace(rollout, stats={**rollout.stats, **seconds})
+        seconds = max(self.player.world.gather(lambda: time.perf_counter() - started))
+        return replace(rollout, stats={**rollout.stats, "time/rollout_s": seconds})
 
     def _with_stats(self, rollout: Rollout) -> Rollout:
         """Return the rollout with its metrics, and with shaped penalties where it is trained on."""

@@ -17,6 +17,7 @@ from sampo.doctor.loading import TokenizerLoads
 from sampo.doctor.probe import probe_batch
 from sampo.doctor.run_folder import RunFolder
 from sampo.models.policy import Policy
+from sampo.models.publishing import published_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ def _difference(inputs: DoctorInputs, folder: str | Path) -> str:
         dtype=str(policy.model.dtype).removeprefix("torch."),
         attn_implementation=inputs.module.hparams["attn_implementation"],
     ).to(inputs.device)
-    ours, theirs = policy.model.state_dict(), copy.model.state_dict()
+    ours, theirs = published_weights(policy.model), published_weights(copy.model)
     if missing := ours.keys() ^ theirs.keys():
         return f"other parameters: {', '.join(sorted(missing)[:3])}"
     changed = [name for name, weight in ours.items() if not torch.equal(weight, theirs[name])]

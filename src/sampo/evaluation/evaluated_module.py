@@ -6,8 +6,9 @@ import lightning as L
 from torch import Tensor
 
 from sampo.episode import Episode
-from sampo.errors import ConfigError, EnvFailure
+from sampo.errors import EnvFailure
 from sampo.evaluation.metrics import EpisodeMetrics
+from sampo.world import World
 
 
 class EvaluatedModule(L.LightningModule):
@@ -21,16 +22,15 @@ class EvaluatedModule(L.LightningModule):
         super().__init__()
         self.update_step = 0
         """Updates so far: the policy's version."""
-        self.eval_metrics = EpisodeMetrics()
+        self.world = World()
+        """The ranks of the run."""
+        # The data give every rank the episodes of all.
+        self.eval_metrics = EpisodeMetrics(sync_on_compute=False)
         self._last_error: str | None = None
 
     def setup(self, stage: str) -> None:
-        """Refuse what is not supported yet."""
-        if self.trainer.world_size > 1:
-            raise ConfigError(
-                f"This version runs on one device, got {self.trainer.world_size}. "
-                "Set --trainer.devices 1 --trainer.num_nodes 1."
-            )
+        """Get to know the other ranks."""
+        self.world = World.join()
 
     def validation_step(self, batch: list[Episode], batch_idx: int) -> None:
         """Count the episodes of fixed validation tasks."""

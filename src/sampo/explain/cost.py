@@ -73,7 +73,8 @@ def _passes(run: Run) -> CostRow:
         extra = " and ".join(sorted(needs & {"entropy", "values"}))
         before.append((1, "old log-probabilities" + (f" with {extra}" if extra else "")))
     if run.reference:
-        before.append((1, "reference"))
+        adapters = run.model.hparams["lora"] is not None
+        before.append((1, "reference" + (" (the adapters off)" if adapters else "")))
     if loss.needs_log_ratio or loss.needs_entropy_zscores:
         why = (
             "sequence mask"

@@ -63,7 +63,7 @@ class Run:
 
     @property
     def reference(self) -> bool:
-        """Whether a frozen copy of the first policy is kept and scored."""
+        """Whether the first policy is scored, too: a frozen copy, or the adapters' base."""
         return bool(self.model.hparams["reference"])
 
     @property

@@ -1,8 +1,8 @@
 """The policy: a causal language model of `transformers`, scored token by token.
 
-Loads checkpoints and tokenizers, wraps the model so that one forward call gives log-probabilities
-and entropies of the action tokens, and writes Hugging Face folders. It does not sample
-(`rollout.transformers_engine` does) and knows no loss.
+Wraps the model so that one forward call gives log-probabilities and entropies of the action tokens,
+and writes Hugging Face folders. It does not sample (`rollout.transformers_engine` does) and knows
+no loss.
 """
 
 from __future__ import annotations
@@ -12,87 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from sampo.errors import PolicyError, did_you_mean
+from sampo.errors import PolicyError
 from sampo.models.dropout import switch_off_dropout
+from sampo.models.loading import load_causal_lm
 from sampo.models.logprobs import TokenScores, token_scores
-from sampo.models.sources import resolve_policy
+from sampo.models.lora import LoRA, add_adapters, keep_only_trained
+from sampo.models.packed_attention import PACKED
+from sampo.models.packed_rows import PackedRows, common_beginning
+from sampo.models.publishing import write_model
 from sampo.models.value_head import ValueHead
 
 _LOGIT_CHANGES = ("final_logit_softcapping", "logits_scaling", "logit_scale", "lm_head_multiplier")
 """Config entries by which a model changes its logits after the head; we would miss them."""
-
-
-def load_tokenizer(source: str) -> PreTrainedTokenizerBase:
-    """Load a tokenizer that can hold a conversation.
-
-    Args:
-        source: see `resolve_policy`.
-
-    Raises:
-        PolicyError: it cannot be loaded, or lacks a pad token, an end token or a chat template.
-    """
-    path = resolve_policy(source)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise PolicyError(f"No tokenizer could be loaded from {path!r}: {error}") from error
-    if not tokenizer("x", add_special_tokens=False)["input_ids"]:
-        raise PolicyError(
-            f"{path!r} holds no tokenizer (it encodes text as nothing). Save one there with "
-            "tokenizer.save_pretrained."
-        )
-    remedies = {
-        "pad_token_id": "set tokenizer.pad_token (the end-of-text token serves)",
-        "eos_token_id": "set tokenizer.eos_token to the token that ends a reply",
-        "chat_template": "use an instruct checkpoint, or set tokenizer.chat_template",
-    }
-    values = (tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.chat_template)
-    for (name, remedy), value in zip(remedies.items(), values, strict=True):
-        if value is None:
-            raise PolicyError(
-                f"The tokenizer in {path!r} has no {name}, which episodes need: {remedy}, save it "
-                "with save_pretrained and load that folder."
-            )
-    return tokenizer
-
-
-def load_causal_lm(
-    source: str, *, dtype: str = "float32", attn_implementation: str | None = None
-) -> PreTrainedModel:
-    """Load a causal language model in training mode, from safetensors only.
-
-    Args:
-        source: see `resolve_policy`.
-        dtype: of the weights: `float32`, `bfloat16` or `float16`. On CPUs without bf16 units
-            half precision was measured about three times slower than `float32`.
-        attn_implementation: `sdpa`, `eager`, `flash_attention_2`, ...; None leaves the choice to
-            transformers.
-
-    Raises:
-        PolicyError: it cannot be loaded.
-    """
-    path = resolve_policy(source)
-    if dtype not in (dtypes := ("float32", "bfloat16", "float16")):
-        raise PolicyError(
-            f"Unknown dtype {dtype!r}.{did_you_mean(dtype, dtypes)} Known: {', '.join(dtypes)}."
-        )
-    options: dict[str, Any] = {"dtype": getattr(torch, dtype), "use_safetensors": True}
-    if attn_implementation is not None:
-        options["attn_implementation"] = attn_implementation
-    try:
-        model = AutoModelForCausalLM.from_pretrained(path, trust_remote_code=False, **options)
-    except (OSError, ValueError, ImportError, SafetensorError) as error:
-        raise PolicyError(f"No model could be loaded from {path!r}: {error}") from error
-    return model.train()
 
 
 class Policy(nn.Module):
@@ -112,6 +46,12 @@ class Policy(nn.Module):
         super().__init__()
         self.model = model
         self.value_head: ValueHead | None = None
+        self.packed = False
+        """Whether rows are packed in a forward pass, and not padded."""
+        self.compiled = False
+        """Whether layers are compiled for a forward pass; `models.compilation` does it."""
+        self.padded_attention = model.config._attn_implementation or "eager"
+        """Attention of padded rows: the one that the model was loaded with."""
         head = model.get_output_embeddings()
         name = type(model).__name__
         if not isinstance(head, nn.Linear) or head.bias is not None:
@@ -132,6 +72,7 @@ class Policy(nn.Module):
         dtype: str = "float32",
         attn_implementation: str | None = None,
         gradient_checkpointing: bool = False,
+        lora: LoRA | None = None,
     ) -> Policy:
         """Load a policy.
 
@@ -140,12 +81,35 @@ class Policy(nn.Module):
             dtype: see `load_causal_lm`.
             attn_implementation: see `load_causal_lm`.
             gradient_checkpointing: recompute activations in the backward pass, to save memory.
+            lora: adapters to train instead of the weights.
         """
-        model = load_causal_lm(source, dtype=dtype, attn_implementation=attn_implementation)
+        model = load_causal_lm(
+            source,
+            dtype=dtype,
+            attn_implementation=attn_implementation,
+            four_bit=lora is not None and lora.four_bit_base,
+        )
         switch_off_dropout(model)
         if gradient_checkpointing:
-            model.gradient_checkpointing_enable()
-        return cls(model)
+            # The old name is deprecated, and the oldest release that we support knows no other.
+            new = getattr(model, "activation_checkpointing_enable", None)
+            (new or model.gradient_checkpointing_enable)()
+        policy = cls(model)
+        if lora is not None:
+            add_adapters(model, lora)
+            keep_only_trained(policy)
+        return policy
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Policy:
+        """Load what a module's hyper-parameters say."""
+        return cls.load(
+            options["policy"],
+            dtype=options["dtype"],
+            attn_implementation=options["attn_implementation"],
+            gradient_checkpointing=options["gradient_checkpointing"],
+            lora=LoRA.of(options["lora"]),
+        )
 
     def forward(
         self,
@@ -171,12 +135,17 @@ class Policy(nn.Module):
         Returns:
             Both `[B, L]`, aligned with `token_ids`, zero off the mask.
         """
-        width = max(int(lengths.max()), 1) if len(lengths) else 1
-        hidden = self.hidden_states(token_ids[:, :width])
         rows, columns = action_mask.nonzero(as_tuple=True)
         if bool((columns == 0).any()) or bool((columns >= lengths[rows]).any()):
             raise ValueError("action_mask is true on the first token of a row, or on padding.")
-        before = hidden[rows, columns - 1]
+        if self.packed and len(lengths):
+            ours = self.model.config._attn_implementation == PACKED
+            shared = common_beginning(token_ids, lengths, action_mask) if ours else 0
+            packed = PackedRows.of(token_ids, lengths, shared)
+            before = self._packed_states(packed)[packed.offsets[rows] + columns - 1]
+        else:
+            width = max(int(lengths.max()), 1) if len(lengths) else 1
+            before = self.hidden_states(token_ids[:, :width])[rows, columns - 1]
         scores = token_scores(
             before,
             self.head_weight,
@@ -202,6 +171,30 @@ class Policy(nn.Module):
         )
         return output.last_hidden_state
 
+    def _packed_states(self, rows: PackedRows) -> Tensor:
+        """Return the last hidden states `[N, H]` of packed rows."""
+        output = self.model.base_model(
+            input_ids=rows.token_ids,
+            position_ids=rows.positions,
+            use_cache=False,
+            **rows.attention,
+        )
+        return output.last_hidden_state[0]
+
+    def pack(self, attention: str) -> None:
+        """Put rows one behind the other from now on; `models.packing` decides whether to.
+
+        Args:
+            attention: name of an attention of transformers that knows of packed rows.
+        """
+        self.packed = True
+        self.model.set_attn_implementation(attention)
+
+    def unpack(self) -> None:
+        """Pad rows from now on, under the attention that the model was loaded with."""
+        self.packed = False
+        self.model.set_attn_implementation(self.padded_attention)
+
     @property
     def head_weight(self) -> Tensor:
         """The language-model head `[V, H]`."""
@@ -223,24 +216,15 @@ class Policy(nn.Module):
             tokenizer: written beside the model.
             state_dict: this module's gathered full state dict, where the policy is sharded.
         """
-        weights = None
+        inner = None
         if state_dict is not None:
-            weights = {
+            inner = {
                 key.removeprefix("model."): value
                 for key, value in state_dict.items()
                 if key.startswith("model.")
             }
-            if self.model.config.tie_word_embeddings:
-                for key in self._tied_keys():
-                    weights.pop(key, None)
-        self.model.save_pretrained(folder, state_dict=weights)
+        write_model(self.model, folder, inner)
         tokenizer.save_pretrained(folder)
-
-    def _tied_keys(self) -> list[str]:
-        """Return the names of the parameters that are another one under a second name."""
-        unique = {name for name, _ in self.model.named_parameters()}
-        every = {name for name, _ in self.model.named_parameters(remove_duplicate=False)}
-        return sorted(every - unique)
 
 
 def _spread(values: Tensor, mask: Tensor) -> Tensor:

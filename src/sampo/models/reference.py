@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from sampo.models.logprobs import TokenScores
+from sampo.models.lora import adapters_off, has_adapters
 from sampo.models.policy import Policy
+
+
+class AdaptersOff:
+    """A policy with adapters as it was before training; scores like a `Policy`.
+
+    Args:
+        policy: the one that is trained; not copied.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def __call__(self, *args: Any, **options: Any) -> TokenScores:
+        """Score with the adapters off; arguments as `Policy.forward`."""
+        with torch.no_grad(), adapters_off(self._policy):
+            return self._policy(*args, **options)
 
 
 class Reference:
@@ -18,11 +37,20 @@ class Reference:
     the device (`to`) by hand.
 
     Args:
-        policy: is frozen and kept, not copied; see `Reference.copy_of`.
+        policy: scores as the reference; see `Reference.of`.
+        model: the frozen copy that has to be moved or sharded like the policy; None: there is none.
     """
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy.eval().requires_grad_(False)
+    def __init__(self, policy: Policy | AdaptersOff, model: Policy | None = None) -> None:
+        self.policy = policy
+        self.model = model
+
+    @classmethod
+    def of(cls, policy: Policy) -> Reference:
+        """Return the policy as it is now: with adapters its own base, else a copy."""
+        if has_adapters(policy):
+            return cls(AdaptersOff(policy))
+        return cls.copy_of(policy)
 
     @classmethod
     def copy_of(cls, policy: Policy) -> Reference:
@@ -30,12 +58,19 @@ class Reference:
 
         Call it before the policy is sharded.
         """
-        return cls(deepcopy(policy))
+        copy = deepcopy(policy).eval().requires_grad_(False)
+        return cls(copy, copy)
 
     def to(self, device: torch.device | str) -> Reference:
-        """Move the weights; return self."""
-        self.policy.to(device)
+        """Move the weights, where they are its own; return self."""
+        if self.model is not None:
+            self.model.to(device)
         return self
+
+    def pack(self, attention: str) -> None:
+        """Pack rows, as the policy does; see `Policy.pack`."""
+        if self.model is not None:
+            self.model.pack(attention)
 
     def follow(self, policy: Policy) -> Reference:
         """Take the device and the precision of another policy; return self.
@@ -43,8 +78,9 @@ class Reference:
         A trainer that casts the trained weights does not see this copy, and the KL between one
         policy in two precisions is not zero.
         """
-        weight = policy.head_weight
-        self.policy.to(device=weight.device, dtype=weight.dtype)
+        if self.model is not None:
+            weight = policy.head_weight
+            self.model.to(device=weight.device, dtype=weight.dtype)
         return self
 
     @torch.no_grad()

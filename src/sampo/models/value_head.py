@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+
+
+def drop_value_head(weights: dict[str, Any]) -> None:
+    """Take a policy's value head out of a module's state dict, where it has one."""
+    for key in [key for key in weights if key.startswith("policy.value_head.")]:
+        del weights[key]
 
 
 class ValueHead(nn.Linear):
@@ -21,4 +29,5 @@ class ValueHead(nn.Linear):
     def forward(self, hidden: Tensor) -> Tensor:
         """Return `[N]`, float32, from `[N, H]`: half precision would lose what an error needs."""
         with torch.autocast(hidden.device.type, enabled=False):
-            return super().forward(hidden.to(self.weight.dtype)).squeeze(-1).float()
+            # A sum over one number, not a view: hooks of sharded modules would lose track of it.
+            return super().forward(hidden.to(self.weight.dtype)).float().sum(-1)

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig
 
 from sampo.errors import EngineError
+from sampo.models.compilation import as_written
+from sampo.models.packed_attention import PACKED
 from sampo.models.policy import Policy
 from sampo.rollout.kv_arena import KeyValueArena
 from sampo.rollout.slot_table import Row
@@ -78,7 +80,7 @@ class LiveModel:
         training = self._policy.training
         self._policy.eval()
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), as_written(self._policy):
                 yield
         finally:
             self._policy.train(training)
@@ -132,7 +134,7 @@ def _check_attention(name: str, config: PreTrainedConfig) -> None:
             f"other layers ({', '.join(sorted(other_layers)) or 'sliding_window'}). "
             "Use another engine or model."
         )
-    if config._attn_implementation not in ("sdpa", "eager"):
+    if config._attn_implementation not in ("sdpa", "eager", PACKED):
         raise EngineError(
             f"TransformersEngine needs explicit attention masks, which "
             f"{config._attn_implementation!r} does not take. Load the model with "

@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 
 from sampo.episode import Completion, FinishReason
 from sampo.errors import ConfigError, EngineError, SampoError
-from sampo.models.policy import load_tokenizer
+from sampo.models.loading import load_tokenizer
 from sampo.rollout.engine import GenerationRequest, RolloutEngine, SamplingParams
 from sampo.rollout.openai_answers import Refusal, check_url, read_reply
 from sampo.rollout.openai_client import OpenAIClient

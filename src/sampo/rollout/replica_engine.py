@@ -1,8 +1,7 @@
 """Sampling with copies of the policy that live in other processes.
 
 Continuous batching is theirs; here requests are dispatched, and weights handed over so that every
-reply is by one version from its first token to its last. How a copy is started and spoken to is the
-subclass's business.
+reply is by one version. How a copy is started and spoken to is the subclass's business.
 """
 
 from __future__ import annotations
@@ -11,32 +10,24 @@ import asyncio
 import atexit
 import weakref
 from abc import abstractmethod
-from collections.abc import Coroutine, Hashable, Iterable, Sequence
+from collections.abc import Coroutine, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from sampo.episode import Completion
 from sampo.errors import ConfigError, EngineError
 from sampo.models.policy import Policy
+from sampo.rollout import weight_proof as proof
 from sampo.rollout.engine import GenerationRequest, RolloutEngine
 from sampo.rollout.replica import Replica
 from sampo.rollout.request_check import check_requests
 from sampo.rollout.request_pool import Finished, RequestPool
 from sampo.rollout.vllm_requests import completion, sampling_fields
-from sampo.rollout.weight_shipment import (
-    WeightShipment,
-    as_policy,
-    check_arrival,
-    end_ids,
-    probe,
-    probe_gap,
-    probe_limit,
-    probe_logprobs,
-)
+from sampo.rollout.weight_shipment import WeightShipment, as_policy, end_ids
+from sampo.world import World
 
 Result = TypeVar("Result")
 
@@ -45,7 +36,8 @@ class ReplicaEngine(RolloutEngine):
     """Sends each request to the replica with the fewest in flight.
 
     The replicas start with the first sync. Every sync waits until what is in flight has been
-    answered with the old weights, and compares the new ones with the trainer's.
+    answered with the old weights, and compares the new ones with the trainer's. Of several ranks
+    each has replicas of its own, and syncs are collective.
 
     Args:
         name: what answers, for messages.
@@ -53,6 +45,7 @@ class ReplicaEngine(RolloutEngine):
         sleep: whether replicas give their memory back between a rollout and the next sync.
         transfer_folder: see `WeightShipment`.
         reply_timeout_s: an engine that answers nothing for so long is taken to hang.
+        check_every: compare the weights at each so many syncs; at the first ones always.
     """
 
     def __init__(
@@ -63,11 +56,12 @@ class ReplicaEngine(RolloutEngine):
         sleep: bool,
         transfer_folder: str | None,
         reply_timeout_s: float,
+        check_every: int = 1,
     ) -> None:
-        if reply_timeout_s <= 0 or (context_length is not None and context_length < 2):
+        if reply_timeout_s <= 0 or min(check_every, (context_length or 2) - 1) < 1:
             raise ConfigError(
-                f"{type(self).__name__} needs a reply_timeout_s above 0 and a context_length of at "
-                "least 2."
+                f"{type(self).__name__} needs a reply_timeout_s above 0, a context_length of at "
+                "least 2 and a check_every of at least 1."
             )
         self._name = name
         self._asked_context_length = context_length
@@ -82,10 +76,15 @@ class ReplicaEngine(RolloutEngine):
         self._ends: list[int] = []
         self._version = -1
         self._asleep = False
+        self._check_every = check_every
+        self._syncs = 0
+        self._world = World()
+        self._loads_them = True
+        """Whether this rank loads its replicas; of those that ranks share, one does."""
 
     @abstractmethod
     async def _start(self, policy: Policy, folder: Path, context_length: int) -> list[Replica]:
-        """Start the replicas.
+        """Start the replicas of this rank.
 
         Args:
             policy: what they will sample from.
@@ -143,7 +142,8 @@ class ReplicaEngine(RolloutEngine):
             return
         pool = self._opened[0]
         with pool.quiet():
-            pool.call(_all(replica.sleep() for replica in self._load))
+            if self._loads_them:
+                pool.call(_all(replica.sleep() for replica in self._load))
             self._asleep = True
 
     def close(self) -> None:
@@ -154,35 +154,52 @@ class ReplicaEngine(RolloutEngine):
             self._opened, self._load, self._asleep = None, {}, False
 
     def _sync(self, policy: Policy, version: int) -> None:
-        first = self._opened is None
         pool, shipment = self._open(policy)
-        with pool.quiet(), shipment.of(policy, self._tokenizer if first else None) as sent:
-            folder = shipment.folder
-            if first:
-                started = pool.call(self._start(policy, folder, self._context_length))
-                self._load.update(dict.fromkeys(started, 0))
-                # Nobody has to remember to close an engine. Registered only now, so that it comes
-                # before multiprocessing's own clean-up, which would kill what is to be closed.
-                atexit.register(self._closing)
-            received = pool.call(_all(replica.load(folder) for replica in self._load))
-            expected, ids = probe_logprobs(policy), probe(policy)
-            for replica, sums in zip(self._load, received, strict=True):
-                check_arrival(
-                    version,
-                    sent=sent,
-                    received=sums,
-                    gap=probe_gap(expected, pool.call(replica.score(ids))),
-                    limit=probe_limit(policy, replica.dtype),
-                    differing=lambda replica=replica: pool.call(replica.differing(folder)),
-                    thorough=first,
-                )
-            self._version, self._asleep = version, False
-            self._ends = end_ids(policy, self._tokenizer)
+        tokenizer = None if self._load else self._tokenizer
+        with pool.quiet():
+            self._world.gather(lambda: None)  # a replica that ranks share is quiet when all are
+            with shipment.of(policy, tokenizer) as sent:
+                due = proof.is_due(self._syncs, self._check_every)
+                expected = proof.probe_logprobs(policy) if due else None
+                self._world.gather(lambda: self._take(policy, version, sent, expected))
+        self._syncs += 1
+        self._version, self._asleep = version, False
+        self._ends = end_ids(policy, self._tokenizer)
+
+    def _take(
+        self, policy: Policy, version: int, sent: Mapping[str, int], expected: Tensor | None
+    ) -> None:
+        """Start this rank's replicas if need be, and have them take weights that are there."""
+        assert self._opened is not None
+        pool, shipment = self._opened
+        folder, first = shipment.folder, not self._load
+        if first:
+            started = pool.call(self._start(policy, folder, self._context_length))
+            self._load.update(dict.fromkeys(started, 0))
+            # Nobody has to remember to close an engine. Registered only now, so that it comes
+            # before multiprocessing's own clean-up, which would kill what is to be closed.
+            atexit.register(self._closing)
+        if not self._loads_them:
+            return
+        received = pool.call(_all(replica.load(folder) for replica in self._load))
+        if expected is None:
+            return
+        ids = proof.probe(policy)
+        for replica, sums in zip(self._load, received, strict=True):
+            proof.check_arrival(
+                version,
+                sent=sent,
+                received=sums,
+                gap=proof.probe_gap(expected, pool.call(replica.score(ids))),
+                limit=proof.probe_limit(policy, replica.dtype),
+                differing=lambda replica=replica: pool.call(replica.differing(folder)),
+                thorough=first,
+            )
 
     def _open(self, policy: Policy) -> tuple[RequestPool, WeightShipment]:
         """Return the pool and the shipment, made for the first policy."""
         if self._opened is None:
-            _check_alone(type(self).__name__)
+            self._world = World.join()
             config = policy.model.config.get_text_config()
             longest = config.max_position_embeddings
             if (self._asked_context_length or 0) > longest:
@@ -191,7 +208,7 @@ class ReplicaEngine(RolloutEngine):
                     "positions."
                 )
             self._context_length = self._asked_context_length or longest
-            shipment = WeightShipment(self._transfer_folder)
+            shipment = WeightShipment(self._transfer_folder, self._world)
             pool = RequestPool(self._reply, timeout_s=self._reply_timeout_s, name=self._name)
             self._opened = (pool, shipment)
             self._closing = weakref.finalize(self, _close, pool, shipment, self._load)
@@ -214,15 +231,6 @@ class ReplicaEngine(RolloutEngine):
         finally:
             self._load[replica] -= 1
         return completion(request, reply, version)
-
-
-def _check_alone(engine: str) -> None:
-    """Refuse several trainer processes: each would give the replicas weights of its own."""
-    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
-        raise EngineError(
-            f"{engine} serves one trainer process, and there are {dist.get_world_size()}. Set "
-            "trainer.devices to 1, or take TransformersEngine."
-        )
 
 
 async def _all(works: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

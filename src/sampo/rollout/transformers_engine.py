@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Hashable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 
 import torch
@@ -19,12 +18,14 @@ from transformers import PreTrainedTokenizerBase
 
 from sampo.episode import Completion, FinishReason
 from sampo.errors import ConfigError, EngineError
+from sampo.models.sharding import is_sharded
 from sampo.rollout.engine import GenerationRequest, RolloutEngine
 from sampo.rollout.live_model import LiveModel
 from sampo.rollout.prefill import share_prompts, split_by_tokens
 from sampo.rollout.request_check import check_requests
 from sampo.rollout.sampling import sample_tokens, uniform_draws
 from sampo.rollout.slot_table import Row, SlotTable
+from sampo.rollout.synced_copy import SyncedCopy
 
 Finished = tuple[Hashable, Completion]
 
@@ -47,14 +48,14 @@ class _Reply(Row):
 class TransformersEngine(RolloutEngine):
     """Samples with the policy that is being trained.
 
-    The weights are used where they are, so a sync costs nothing; requests that are in flight
-    during one start again from their prompt. The model's generation defaults (temperature, top-k,
-    ...) are ignored, except for its end-of-sequence tokens, which end a reply like the
-    tokenizer's. So does a stop string, even if the reply's last token writes on behind it.
+    The weights are used where they are, so a sync costs nothing; requests in flight start again
+    from their prompt. Sharded ones are gathered into a copy: sampling from shards would make ranks
+    wait for each other in every layer. Of the model's generation defaults only the end-of-sequence
+    tokens count. They end a reply like the tokenizer's and like a stop string, even if the reply's
+    last token writes on behind it.
 
-    Log-probabilities are those of the distribution that was sampled from; see
-    `rollout.sampling.sample_tokens`. Replies do not depend on the rest of the batch, up to float
-    rounding of the logits.
+    Log-probabilities: see `rollout.sampling.sample_tokens`. Replies do not depend on the rest of
+    the batch, up to float rounding of the logits.
 
     Args:
         max_batch: most rows that decode together.
@@ -66,10 +67,8 @@ class TransformersEngine(RolloutEngine):
         prefill_tokens: most prompt tokens, padding included, in one forward pass.
         own_weights: sample from a copy of the policy that is renewed at every sync, so that a
             rollout may go on beside an update (`data.max_staleness`). Costs the weights once more.
-        return_share: `collect` comes back when this share of the running rows has finished.
-            Smaller: environments get their actions sooner. Larger: prompts are fed in larger
-            batches (32 ragged episodes, environments that answer at once: 120 tokens/s at 0,
-            134 at 0.25, 144 at 0.5, 151 at 1).
+        check_every: see `SyncedCopy`.
+        return_share: of the running rows that has finished when `collect` comes back.
     """
 
     def __init__(
@@ -81,6 +80,7 @@ class TransformersEngine(RolloutEngine):
         prefill_tokens: int = 8192,
         return_share: float = 0.5,
         own_weights: bool = False,
+        check_every: int = 1,
     ) -> None:
         if min(max_batch, max_cache_tokens, prefill_tokens) < 1 or not 0 <= return_share <= 1:
             raise ConfigError(
@@ -93,7 +93,7 @@ class TransformersEngine(RolloutEngine):
         self._prefill_tokens = prefill_tokens
         self._return_share = return_share
         self.shares_weights = not own_weights
-        self._copy: nn.Module | None = None
+        self._copy = SyncedCopy(check_every)
         self._tokenizer: PreTrainedTokenizerBase | None = None
         self._state: tuple[LiveModel, SlotTable[_Reply]] | None = None
         self._waiting: deque[GenerationRequest] = deque()
@@ -106,18 +106,15 @@ class TransformersEngine(RolloutEngine):
         """Sample from `policy` (a `Policy`) from now on; drops all keys and values."""
         if self._state is not None:
             self._waiting.extendleft(row.request for row in reversed(self._state[1].running))
-        if not self.shares_weights:
-            policy = self._copied(policy)
+        if not self.shares_weights or is_sharded(policy):
+            policy = self._copy.renewed(policy, version)
         model = LiveModel(policy, version, self._context_length)
         self._state = (model, SlotTable(model.arena, self._max_cache_tokens))
 
-    def _copied(self, policy: nn.Module) -> nn.Module:
-        """Return the engine's own policy, with the weights of the given one."""
-        if self._copy is None:
-            self._copy = deepcopy(policy).requires_grad_(requires_grad=False)
-        else:
-            self._copy.load_state_dict(policy.state_dict())
-        return self._copy
+    def sleep(self) -> None:
+        """Give the memory of gathered weights back, unless a rollout goes on beside the update."""
+        if self.shares_weights:
+            self._copy.give_back()
 
     def submit(self, requests: Sequence[GenerationRequest]) -> None:
         """Queue requests.
@@ -168,11 +165,14 @@ class TransformersEngine(RolloutEngine):
     def close(self) -> None:
         """Let go of the policy and of all keys and values."""
         self._state = None
+        self._copy.give_back()
         self._waiting.clear()
 
     def _synced(self) -> tuple[LiveModel, SlotTable[_Reply]]:
         if self._state is None:
             raise EngineError("The engine has no weights yet: call sync_weights first.")
+        if self._copy.asleep:
+            raise EngineError("The engine sleeps: call sync_weights, which wakes it.")
         return self._state
 
     def _admit(self) -> list[Finished]:

@@ -20,7 +20,7 @@ from sampo.errors import ConfigError, EngineError, MissingDependencyError
 from sampo.models.policy import Policy
 from sampo.rollout.replica import Replica
 from sampo.rollout.replica_engine import ReplicaEngine
-from sampo.rollout.vllm_local import LocalReplica, no_warnings
+from sampo.rollout.vllm_local import LocalReplica, alone, no_warnings
 
 _ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
@@ -43,10 +43,10 @@ _INSTALL = (
 class VLLMEngine(ReplicaEngine):
     """Samples with vLLM: continuous batching over all requests, and a prefix cache.
 
-    Starts with the first sync. Every sync hands the weights over in shared memory, waits until
-    what is in flight has been answered with the old ones, and compares checksums and a probe's
-    log-probabilities with the trainer's. Replies are functions of their seeds up to float rounding
-    of the logits.
+    Starts with the first sync; of several trainer processes each starts one on its own device.
+    Every sync hands the weights over in shared memory, waits until what is in flight has been
+    answered with the old ones, and compares checksums and a probe's log-probabilities with the
+    trainer's. Replies are functions of their seeds up to float rounding of the logits.
 
     Args:
         context_length: most tokens of a prompt and its reply; None: what the model was made for.
@@ -61,6 +61,8 @@ class VLLMEngine(ReplicaEngine):
             policy's unless given here.
         transfer_folder: where weights are handed over; None: shared memory where there is some.
         reply_timeout_s: an engine that answers nothing for so long is taken to hang.
+        check_every: compare weights by checksum and probe at each so many syncs, and at the first
+            three.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class VLLMEngine(ReplicaEngine):
         engine_args: dict[str, Any] | None = None,
         transfer_folder: str | None = None,
         reply_timeout_s: float = 600.0,
+        check_every: int = 1,
     ) -> None:
         super().__init__(
             name="vLLM",
@@ -81,6 +84,7 @@ class VLLMEngine(ReplicaEngine):
             sleep=sleep,
             transfer_folder=transfer_folder,
             reply_timeout_s=reply_timeout_s,
+            check_every=check_every,
         )
         if min(max_batch, tensor_parallel_size) < 1 or not (cache_gib is None or cache_gib > 0):
             raise ConfigError(
@@ -109,7 +113,9 @@ class VLLMEngine(ReplicaEngine):
                     "VLLMEngine's sleep is ignored: vLLM's CPU build cannot give memory back."
                 )
                 self.sleeps = False
-        replica = LocalReplica(vllm, self._arguments(policy, folder, context_length, on_cpu))
+        arguments = self._arguments(policy, folder, context_length, on_cpu)
+        with alone(self._world, self._tensor_parallel_size):
+            replica = LocalReplica(vllm, arguments)
         await replica.end_with(os.getpid())
         seconds = time.perf_counter() - began
         rank_zero_info(f"vLLM started in {seconds:.0f} s ({replica.dtype}).")

@@ -14,11 +14,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from sampo.errors import EngineError
 from sampo.rollout.engine import GenerationRequest
 from sampo.rollout.replica import Replica, Reply
+from sampo.world import World
 
 _SHUTDOWN_S = 20.0
+_RANK_VARIABLES = {
+    "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "NODE_RANK",
+    "WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE",
+}  # fmt: skip
+"""Of launchers, which vLLM reads as well."""
 
 
 class LocalReplica(Replica):
@@ -119,6 +127,35 @@ def one_sentence(what: str) -> Iterator[None]:
             ) from error
         reason = " ".join(str(error).split())[:400] or type(error).__name__
         raise EngineError(f"vLLM {what}: {reason}") from error
+
+
+@contextmanager
+def alone(world: World, devices: int) -> Iterator[None]:
+    """Start processes on this rank's device that know nothing of the trainer's other ranks.
+
+    Raises:
+        EngineError: the engine asks for more than one device.
+    """
+    if world.size == 1:
+        yield
+        return
+    if devices > 1:
+        raise EngineError(
+            f"VLLMEngine.tensor_parallel_size is {devices}, but each of the {world.size} trainer "
+            "processes has one device. Set it to 1, or take VLLMServers on devices of their own."
+        )
+    before = dict(os.environ)
+    for name in [n for n in before if n in _RANK_VARIABLES or n.startswith("TORCHELASTIC_")]:
+        del os.environ[name]
+    if torch.cuda.is_available():
+        visible = before.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        device = torch.cuda.current_device()
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible[device] if visible[0] else str(device)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextmanager

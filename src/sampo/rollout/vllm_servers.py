@@ -29,6 +29,7 @@ _HOW = (
 class VLLMServers(ReplicaEngine):
     """Samples with running vLLM servers, each request at the one with the fewest in flight.
 
+    Several trainer processes deal the servers out among themselves.
     They take new weights from a folder, so they run where they can read it: on this machine, or
     with `transfer_folder` on storage that both see. If the servers ask for a key, it is read from
     the environment variable `VLLM_API_KEY`.
@@ -40,6 +41,8 @@ class VLLMServers(ReplicaEngine):
             have been started with `--enable-sleep-mode`, and on GPUs.
         transfer_folder: where weights are handed over; None: shared memory.
         reply_timeout_s: servers that answer nothing for so long are taken to hang.
+        check_every: compare weights by checksum and probe at each so many syncs, and at the first
+            three.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class VLLMServers(ReplicaEngine):
         sleep: bool = False,
         transfer_folder: str | None = None,
         reply_timeout_s: float = 600.0,
+        check_every: int = 1,
     ) -> None:
         super().__init__(
             name="the vLLM servers",
@@ -57,6 +61,7 @@ class VLLMServers(ReplicaEngine):
             sleep=sleep,
             transfer_folder=transfer_folder,
             reply_timeout_s=reply_timeout_s,
+            check_every=check_every,
         )
         self._urls = [url.rstrip("/").removesuffix("/v1") for url in urls]
         if not urls or len(set(self._urls)) < len(urls):
@@ -65,8 +70,11 @@ class VLLMServers(ReplicaEngine):
             )
 
     async def _start(self, policy: Policy, folder: Path, context_length: int) -> list[Replica]:
-        """Ask every server what it is."""
-        servers = [_ServedReplica(url, self._reply_timeout_s) for url in self._urls]
+        """Ask this rank's servers what they are; with fewer servers than ranks, some share one."""
+        rank, count = self._world.rank, len(self._urls)
+        self._loads_them = rank < count
+        mine = self._urls[rank :: self._world.size] or [self._urls[rank % count]]
+        servers = [_ServedReplica(url, self._reply_timeout_s) for url in mine]
         try:
             for server in servers:
                 await server.examine(context_length)

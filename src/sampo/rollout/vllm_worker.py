@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sampo.rollout.weight_shipment import checksum, read_weights
+from sampo.rollout.weight_proof import checksum
+from sampo.rollout.weight_shipment import read_weights
 
 _WATCH_S = 2.0
 _RELATIVE_ERROR = {torch.float64: 1e-5, torch.float32: 1e-5}

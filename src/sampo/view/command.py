@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sampo.errors import SampoError
-from sampo.plain_commands import PlainParser, fail
+from sampo.plain_commands import PlainParser, explain_os_error, fail
 from sampo.view.page import Page, write_page
 from sampo.view.run_files import find_run
 
@@ -30,9 +30,10 @@ def main(args: Sequence[str]) -> None:
     except SampoError as error:
         fail(str(error))
     except OSError as error:
-        if error.filename is None:
+        sentence = explain_os_error(error)
+        if sentence is None:
             raise
-        fail(f"{error.filename}: {error.strerror}.")
+        fail(sentence)
     sys.stderr.writelines(f"Note: {notice}\n" for notice in page.notices)
     sys.stdout.write(f"{_said(page)}\n")
     if options.open == "true" and _has_display():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sampo.models.policy import load_tokenizer
+from sampo.models.loading import load_tokenizer
 
 
 def test_each_digit_is_a_token_and_a_problem_is_short() -> None:
