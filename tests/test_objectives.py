@@ -27,6 +27,7 @@ from sampo.models.policy import Policy
 from sampo.models.reference import Reference
 from sampo.module import SampoModule
 from sampo.scoring import Scorer
+from sampo.update_log import UpdateLog
 from test_module import rollout, train
 from tiny import save_tiny_policy
 
@@ -158,7 +159,9 @@ def test_the_second_stage_changes_what_is_learned(source: str, tmp_path: Path) -
     assert not torch.equal(weights[0], weights[2])
 
 
-def test_values_learn_the_return(source: str, tmp_path: Path) -> None:
+def test_values_learn_the_return(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All turns earn 2: the head's error falls from 4 towards 0."""
     loss = PolicyLoss(ratio=TOKEN, surrogate=Clip(), value=ValueLoss(clip=None))
     stage = GAE(chain="turn", whiten=False)
@@ -166,13 +169,13 @@ def test_values_learn_the_return(source: str, tmp_path: Path) -> None:
     errors = []
     batches = [rollout(version) for version in range(12)]
     batches = [replace(b, advantages=2.0 * b.action_mask.float()) for b in batches]
-    original = module._log_update
+    original = UpdateLog.report
 
-    def remember(log, *others) -> None:
+    def remember(log: UpdateLog, *others, **more) -> None:
         errors.append(log.values["value_error"])
-        original(log, *others)
+        original(log, *others, **more)
 
-    module._log_update = remember  # pyright: ignore[reportAttributeAccessIssue]
+    monkeypatch.setattr(UpdateLog, "report", remember)
     train(module, batches, tmp_path)
     assert errors[0] == pytest.approx(4.0)
     assert errors[-1] < 0.5
@@ -186,7 +189,7 @@ def test_adaptive_coefficient_is_used_and_kept(source: str, tmp_path: Path) -> N
     train(module, [rollout(0), rollout(1)], tmp_path)
     assert module.scorer.loss.kl_coef == pytest.approx(0.012)
     assert module.controls.kl_coef == pytest.approx(0.0144)
-    checkpoint: dict = {"state_dict": {}}
+    checkpoint: dict = {"state_dict": {}, "hyper_parameters": dict(module.hparams)}
     module.on_save_checkpoint(checkpoint)
     other = SampoModule(source, PolicyLoss(), adaptive_kl=steer)
     other.on_load_checkpoint(checkpoint)
@@ -196,7 +199,7 @@ def test_adaptive_coefficient_is_used_and_kept(source: str, tmp_path: Path) -> N
 def test_a_value_head_is_left_out_where_it_has_no_use(source: str) -> None:
     module = SampoModule(source, PolicyLoss())
     weights = {"policy.model.x": torch.zeros(1), "policy.value_head.weight": torch.zeros(1)}
-    checkpoint: dict = {"state_dict": weights}
+    checkpoint: dict = {"state_dict": weights, "hyper_parameters": dict(module.hparams)}
     module.on_save_checkpoint(checkpoint)
     module.on_load_checkpoint(checkpoint)
     assert list(weights) == ["policy.model.x"]

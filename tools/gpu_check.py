@@ -30,6 +30,9 @@ import torch
 Row = tuple[str, str, str]  # part, outcome, figures
 GPU_UPDATE = ["--shape", "qwen3-0.6b", "--rows", "48", "--turn", "160", "--budget", "8192"]
 CPU_UPDATE = ["--vocabulary", "2048", "--rows", "4", "--turn", "20", "--budget", "1024", "--cpu"]
+LIMIT_S = 475.0
+"""Of all parts together: under 8 minutes."""
+BEGUN = time.perf_counter()
 
 
 class PartError(Exception):
@@ -38,6 +41,9 @@ class PartError(Exception):
 
 def run(command: list[str], limit_s: float) -> str:
     """Run a part; return what it printed."""
+    limit_s = min(limit_s, LIMIT_S - (time.perf_counter() - BEGUN))
+    if limit_s <= 0:
+        raise PartError(f"not begun: the other parts took {LIMIT_S:.0f} s")
     try:
         done = subprocess.run(
             [sys.executable, *command], capture_output=True, text=True, timeout=limit_s, check=False

@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 import errno
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
+
+from sampo.errors import SampoError
 
 _ELSEWHERE = (
     "write elsewhere with --trainer.logger.init_args.save_dir (or --trainer.default_root_dir)"
@@ -42,6 +46,20 @@ def fail(message: str, code: int = 1) -> NoReturn:
     """Print one line on stderr and exit."""
     sys.stderr.write(f"sampo: error: {' '.join(message.split())}\n")
     sys.exit(code)
+
+
+@contextmanager
+def in_one_sentence() -> Iterator[None]:
+    """Say what goes wrong within, where it is plain, as one sentence instead of a traceback."""
+    try:
+        yield
+    except SampoError as error:
+        fail(str(error))
+    except OSError as error:
+        sentence = explain_os_error(error)
+        if sentence is None:
+            raise
+        fail(sentence)
 
 
 def explain_os_error(error: OSError) -> str | None:

@@ -285,7 +285,7 @@ def test_settings_without_effect_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="tell the server with"):
         play("http://127.0.0.1:9/v1", tmp_path, chat=chat)
     checkpoint = tmp_path / "x.ckpt"
-    torch.save({"sampo": {}, "state_dict": {}, "hyper_parameters": {}}, checkpoint)
+    torch.save({"sampo": {"update_step": 1}, "state_dict": {}, "hyper_parameters": {}}, checkpoint)
     trainer, module, data = made("http://127.0.0.1:9/v1", tmp_path)
     with pytest.raises(ConfigError, match="is of no use to tiny at"):
         trainer.evaluate(module, data, ckpt_path=str(checkpoint))

@@ -21,8 +21,7 @@ from sampo.arena.outputs import write_report
 from sampo.arena.report import make_report
 from sampo.arena.runner import Progress, Runner
 from sampo.arena.search import load_optuna
-from sampo.errors import SampoError
-from sampo.plain_commands import PlainParser, fail
+from sampo.plain_commands import PlainParser, fail, in_one_sentence
 
 _MARKS: dict[str, str] = {
     "waiting": "·",
@@ -41,18 +40,13 @@ def main(args: Sequence[str]) -> None:
     """
     options = _parser().parse_args(args)
     try:
-        grid = read_grid(options.config)
-        folder = Path(options.output) if options.output else Path("runs") / "arena" / grid.name
-        folder.mkdir(parents=True, exist_ok=True)
-        errors = {} if options.report_only else _run(grid, folder, options)
-        report = make_report(grid, folder)
-        page = write_report(report, folder)
-    except SampoError as error:
-        fail(str(error))
-    except OSError as error:
-        if error.filename is None:
-            raise
-        fail(f"{error.filename}: {error.strerror}.")
+        with in_one_sentence():
+            grid = read_grid(options.config)
+            folder = Path(options.output) if options.output else Path("runs") / "arena" / grid.name
+            folder.mkdir(parents=True, exist_ok=True)
+            errors = {} if options.report_only else _run(grid, folder, options)
+            report = make_report(grid, folder)
+            page = write_report(report, folder)
     except KeyboardInterrupt:
         fail("stopped. The same command goes on with what is not done.", code=130)
     done = f"{len(report.results)} of {len(grid.runs())} runs"

@@ -8,8 +8,7 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
-from sampo.errors import SampoError
-from sampo.plain_commands import PlainParser, explain_os_error, fail
+from sampo.plain_commands import PlainParser, in_one_sentence
 from sampo.view.page import Page, write_page
 from sampo.view.run_files import find_run
 
@@ -21,19 +20,12 @@ def main(args: Sequence[str]) -> None:
         args: what follows `view` on the command line.
     """
     options = _parser().parse_args(args)
-    try:
+    with in_one_sentence():
         run = find_run(options.run)
         if run.note:
             sys.stderr.write(f"{run.note}\n")
         output = Path(options.output) if options.output else run.folder / "view.html"
         page = write_page(run, output)
-    except SampoError as error:
-        fail(str(error))
-    except OSError as error:
-        sentence = explain_os_error(error)
-        if sentence is None:
-            raise
-        fail(sentence)
     sys.stderr.writelines(f"Note: {notice}\n" for notice in page.notices)
     sys.stdout.write(f"{_said(page)}\n")
     if options.open == "true" and _has_display():
