@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+import torch
+from lightning.pytorch.strategies import ModelParallelStrategy
+from torch import nn
 
 from fit_parser import parse_fit
 from sampo.errors import ConfigError
 from sampo.resources import list_configs
-from sampo.strategies import FSDP2Strategy
+from sampo.strategies import FSDP2Strategy, _check_fit, _named
 from sampo.trainer import SampoTrainer
 
 FRAGMENTS = ("cpu", "ddp", "fsdp", "fsdp_offload", "slurm")
@@ -22,8 +25,10 @@ def test_what_is_supported(tmp_path: Path, strategy: str) -> None:
     assert trainer(tmp_path, devices=2, strategy=strategy).world_size == 2
 
 
-@pytest.mark.parametrize("strategy", ["ddp_spawn", "ddp_fork", "ddp_notebook"])
-def test_what_would_lose_the_policy_is_refused(tmp_path: Path, strategy: str) -> None:
+@pytest.mark.parametrize(
+    "strategy", ["ddp_spawn", "ddp_fork", "ddp_notebook", ModelParallelStrategy()]
+)
+def test_what_would_lose_the_policy_is_refused(tmp_path: Path, strategy: object) -> None:
     with pytest.raises(ConfigError, match=r"Take ddp .* or fsdp2"):
         trainer(tmp_path, devices=2, strategy=strategy)
 
@@ -40,3 +45,23 @@ def test_the_fragments_are_shipped_and_fit_any_run() -> None:
     assert shipped == {f"trainer/{name}" for name in FRAGMENTS}
     for name in FRAGMENTS:
         parse_fit("--config=quickstart", f"--config=trainer/{name}")
+
+
+@pytest.mark.parametrize("numbers", [[0, 1], [1, 2]], ids=["one process's", "of shards"])
+def test_moments_find_the_parameters_that_are_trained(numbers: list[int]) -> None:
+    """Of three parameters the first is frozen; shards count it, one process does not."""
+    model = nn.ParameterDict({name: nn.Parameter(torch.zeros(1)) for name in "abc"})
+    model["a"].requires_grad_(requires_grad=False)
+    state = {number: {"step": torch.tensor(float(number))} for number in numbers}
+    named = _named({"state": state, "param_groups": [{"lr": 1.0, "params": numbers}]}, model)
+    assert named["param_groups"] == [{"lr": 1.0, "params": ["b", "c"]}]
+    assert named["state"] == dict(zip("bc", state.values(), strict=True))
+
+
+def test_weights_of_another_policy_are_told_as_torch_does() -> None:
+    weights = {"w": torch.zeros(2), "value_head.weight": torch.zeros(1)}
+    _check_fit(weights, {"w": torch.ones(2)})  # the value head is not needed any more
+    with pytest.raises(RuntimeError, match=r"loading state_dict:\nsize mismatch for w: \(2,\)"):
+        _check_fit(weights, {"w": torch.ones(3)})
+    with pytest.raises(RuntimeError, match="Missing key: v\nUnexpected key: w"):
+        _check_fit(weights, {"v": torch.ones(2)})

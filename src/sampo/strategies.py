@@ -6,8 +6,13 @@ the sizes filled in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
+import torch
+from lightning.fabric.strategies.model_parallel import _load_raw_module_state
 from lightning.pytorch.strategies import (
     DDPStrategy,
     ModelParallelStrategy,
@@ -16,6 +21,8 @@ from lightning.pytorch.strategies import (
     StrategyRegistry,
 )
 from lightning.pytorch.strategies.launchers import _MultiProcessingLauncher
+from torch import Tensor, nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, set_optimizer_state_dict
 
 from sampo.errors import ConfigError
 
@@ -48,6 +55,60 @@ class FSDP2Strategy(ModelParallelStrategy):
         self._data_parallel_size = self.num_nodes * self.num_processes
         super().setup_environment()
 
+    def load_checkpoint(
+        self, checkpoint_path: str | Path, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        """Put weights and optimiser of a single file in place, and return the rest. Collective.
+
+        Lightning's own wants every weight of the model, and counts frozen ones among those of the
+        optimiser; with adapters a checkpoint has neither.
+
+        Raises:
+            RuntimeError: as torch's of a state dict that does not fit.
+        """
+        path = self.broadcast(str(checkpoint_path))
+        checkpoint = torch.load(path, mmap=True, map_location="cpu", weights_only=weights_only)
+        assert self.model is not None
+        weights = checkpoint.pop("state_dict")
+        _check_fit(weights, self.model.state_dict())
+        _load_raw_module_state(weights, self.model, strict=False)  # checked above
+        options = StateDictOptions(broadcast_from_rank0=True, full_state_dict=True)
+        for optimizer, state in zip(self.optimizers, checkpoint["optimizer_states"], strict=False):
+            named = _named(state, self.model)
+            set_optimizer_state_dict(self.model, optimizer, named, options=options)
+        return checkpoint
+
+
+def _check_fit(saved: Mapping[str, Tensor], present: Mapping[str, Tensor]) -> None:
+    """Compare names and shapes; a value head that is not there any more may be saved."""
+    problems = [f"Missing key: {name}" for name in present if name not in saved]
+    for name, tensor in saved.items():
+        if name not in present and "value_head." not in name:
+            problems.append(f"Unexpected key: {name}")
+        elif name in present and tensor.shape != present[name].shape:
+            shapes = f"{tuple(tensor.shape)}, not {tuple(present[name].shape)}"
+            problems.append(f"size mismatch for {name}: {shapes}")
+    if problems:
+        raise RuntimeError("\n".join(["Error(s) in loading state_dict:", *problems]))
+
+
+def _named(state: Mapping[str, Any], model: nn.Module) -> dict[str, Any]:
+    """Return an optimiser's state with names for numbers, which are in the order of the model.
+
+    What one process writes counts trained parameters only, what ranks with shards write has gaps
+    for the frozen ones.
+    """
+    trained = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
+    numbers = sorted(number for group in state["param_groups"] for number in group["params"])
+    names = dict(zip(numbers, trained, strict=True))
+    return {
+        "state": {names[number]: values for number, values in state["state"].items()},
+        "param_groups": [
+            {**group, "params": [names[number] for number in group["params"]]}
+            for group in state["param_groups"]
+        ],
+    }
+
 
 StrategyRegistry.register(
     "fsdp2", FSDP2Strategy, description="FSDP2 over all devices, checkpoints as single files"
@@ -60,7 +121,8 @@ def check_strategy(strategy: Strategy) -> None:
     Raises:
         ConfigError: names those that work.
     """
-    known = (SingleDeviceStrategy, DDPStrategy, ModelParallelStrategy)
+    # Lightning's own `ModelParallelStrategy` writes folders that nothing here goes on from.
+    known = (SingleDeviceStrategy, DDPStrategy, FSDP2Strategy)
     forks = isinstance(strategy.launcher, _MultiProcessingLauncher)  # the trained policy is lost
     if not isinstance(strategy, known) or forks:
         raise ConfigError(

@@ -245,5 +245,6 @@ class SampoTrainer(L.Trainer):
             load_checkpoint(ckpt_path, mmap=True)
             return ckpt_path
         path = latest_checkpoint(runs_folder(self))
-        Console(stderr=True).print(f"Continuing from {path}", soft_wrap=True)
+        if self.is_global_zero:
+            Console(stderr=True).print(f"Continuing from {path}", soft_wrap=True)
         return str(path)

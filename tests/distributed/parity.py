@@ -12,7 +12,6 @@ from typing import Any
 
 import lightning as L
 import torch
-from lightning.pytorch.strategies import ModelParallelStrategy
 from tests.distributed.exchange import exchange
 from tests.rollout.test_replica_engine import Copies
 from torch.utils.data import DataLoader
@@ -25,6 +24,7 @@ from sampo.data.collate import collate
 from sampo.episode import Episode, StopReason, Turn
 from sampo.losses import Clip, PolicyLoss, SequenceMask
 from sampo.losses.value import ValueLoss
+from sampo.models.lora import LoRA
 from sampo.models.policy import Policy
 from sampo.models.sharding import gathered_state, whole, whole_parameters
 from sampo.module import SampoModule
@@ -32,7 +32,7 @@ from sampo.trainer import SampoTrainer
 from training import make_data, make_module
 
 UPDATES = 5
-SCENARIOS = ("rollouts", "given")
+SCENARIOS = ("rollouts", "adapters", "given")
 STRATEGIES = ("ddp", "fsdp")
 
 
@@ -45,7 +45,8 @@ class Diary(L.Callback):
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
         named = pl_module.policy.named_parameters()
-        self.gradients.append({name: whole(p.grad).clone() for name, p in named})
+        trained = [(name, p) for name, p in named if p.requires_grad]
+        self.gradients.append({name: whole(p.grad).clone() for name, p in trained})
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *args: Any) -> None:
         values = pl_module.last_update.values | {"rows": float(len(args[1]))}
@@ -127,12 +128,17 @@ def make(policy: str, scenario: str) -> tuple[SampoModule, L.LightningDataModule
     `rollouts`: three groups per update, so two for one rank and one for the other; the filter drops
     groups, and where one is played anew the other rank has none. Clipped gradients, a reference,
     and a rollback.
+    `adapters`: the same with LoRA, whose checkpoints hold neither the base nor moments of it.
     `given`: a value head, and a sequence mask that rejects in the second of two passes.
     """
     clip = Clip(clip_low=0.2, clip_high=0.2)
-    if scenario == "rollouts":
+    if scenario != "given":
         loss = PolicyLoss(surrogate=clip, kl_coef=0.1)
-        module = make_module(policy, loss=loss, max_grad_norm=0.1, micro_batch_tokens=400)
+        lora = LoRA(r=4, alpha=8.0) if scenario == "adapters" else None
+        torch.manual_seed(11)  # adapters start from it
+        module = make_module(
+            policy, loss=loss, lora=lora, max_grad_norm=0.1, micro_batch_tokens=400
+        )
         return module, make_data(policy, updates_per_epoch=UPDATES, group_size=4)
     loss = PolicyLoss(
         surrogate=clip,
@@ -167,13 +173,7 @@ def shipped(policy: Policy) -> dict[str, torch.Tensor]:
 def run(policy: str, scenario: str, strategy: str, folder: Path) -> dict[str, Any]:
     """Train; return metrics and gradients of each update, and the parameters at the end."""
     single = strategy == "single"
-    strategies: dict[str, Any] = {
-        "single": "auto",
-        "ddp": "ddp",
-        "fsdp": ModelParallelStrategy(
-            data_parallel_size=2, tensor_parallel_size=1, save_distributed_checkpoint=False
-        ),
-    }
+    strategies = {"single": "auto", "ddp": "ddp", "fsdp": "fsdp2"}
     diary = Diary()
     trainer = SampoTrainer(
         accelerator="cpu",
@@ -190,7 +190,7 @@ def run(policy: str, scenario: str, strategy: str, folder: Path) -> dict[str, An
         default_root_dir=folder,
         callbacks=[diary]
         if scenario == "given"
-        else [Back(folder / strategy), WeightSync(), RolloutStats(), diary],
+        else [Back(folder / f"{strategy}_{scenario}"), WeightSync(), RolloutStats(), diary],
     )
     module, data = make(policy, scenario)
     trainer.fit(module, datamodule=data)

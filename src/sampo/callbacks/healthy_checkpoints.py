@@ -49,11 +49,13 @@ class HealthyCheckpoints:
         Newer ones are deleted: they belong to the course that went wrong. Every rank has to call
         it.
         """
-        files = {int(path.stem.rsplit("_", 1)[1]): path for path in self.written()}
+        strategy = module.trainer.strategy
+        found = {int(path.stem.rsplit("_", 1)[1]): path for path in self.written()}
+        # Rank 0 says what there is: it deletes files, and another machine may see them later.
+        files = strategy.broadcast(found)
         if not files:
             raise CheckpointError(f"There is no healthy checkpoint in {self.folder} to go back to.")
         update = max((number for number in files if number <= before), default=min(files))
-        strategy = module.trainer.strategy
         if isinstance(strategy, ModelParallelStrategy):  # puts weights and optimiser in place
             strategy.load_checkpoint(files[update], weights_only=True)
         else:
