@@ -3,6 +3,7 @@
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,18 @@ from sampo.callbacks.whole_files import WholeFileIO, save_checkpoint
 from sampo.errors import CheckpointError
 
 
-@pytest.fixture
+@contextmanager
 def small_files() -> Iterator[None]:
-    """Let the system refuse files of more than 20 kB, as a full disk would."""
+    """Let the system refuse files of more than 20 kB, as a full disk would.
+
+    Not a fixture: pytest reports a test, maybe into a longer file, before fixtures end.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_file_replaces_the_earlier_one_and_leaves_nothing_else(tmp_path: Path) -> None:
@@ -50,12 +56,11 @@ def test_the_disk_has_the_file_before_the_name_and_the_name_before_the_end(
     assert steps == ["fsync .last.ckpt.part", "rename to last.ckpt", f"fsync {tmp_path.name}"]
 
 
-def test_a_file_that_does_not_fit_is_told_and_costs_nothing(
-    tmp_path: Path, small_files: None
-) -> None:
+def test_a_file_that_does_not_fit_is_told_and_costs_nothing(tmp_path: Path) -> None:
     path = tmp_path / "last.ckpt"
     WholeFileIO().save_checkpoint({"number": 1}, path)
-    with pytest.raises(CheckpointError, match=r"last\.ckpt could not be written \(File too large"):
+    refused = pytest.raises(CheckpointError, match=r"could not be written \(File too large")
+    with refused, small_files():
         WholeFileIO().save_checkpoint({"weights": torch.zeros(100_000)}, path)
     assert torch.load(path, weights_only=True) == {"number": 1}
     assert [file.name for file in tmp_path.iterdir()] == ["last.ckpt"]
