@@ -10,6 +10,7 @@ import yaml
 from sampo.checkpoint import load_checkpoint
 from sampo.cli import main
 from sampo.resources import list_configs
+from small_run import small
 from tiny import save_tiny_policy
 
 EXPERIMENTS = [
@@ -22,26 +23,6 @@ EXPERIMENTS = [
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
     return save_tiny_policy(tmp_path_factory.mktemp("policy"))
-
-
-def small(policy: str, folder: Path) -> list[str]:
-    """Return options that make any run small."""
-    return [
-        f"--model.policy={policy}",
-        "--trainer.max_epochs=1",
-        f"--trainer.logger.init_args.save_dir={folder}",
-        "--data.env=sampo.envs.Corridor",
-        "--data.env.length=3",
-        "--data.env.max_turns=2",
-        "--data.groups_per_update=1",
-        "--data.group_size=2",
-        "--data.updates_per_epoch=2",
-        "--data.sampling.max_new_tokens=2",
-        "--data.eval_sampling.max_new_tokens=2",
-        "--data.evaluation.num_tasks=1",
-        "--data.workers.num_workers=0",
-        "--data.context_length=1024",
-    ]
 
 
 def parsed(capsys: pytest.CaptureFixture[str], *args: str) -> dict:

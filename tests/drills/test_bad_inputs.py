@@ -10,26 +10,11 @@ import pytest
 from drills.bad_files import make_files
 from drills.bad_inputs import CASES, Case
 from sampo.cli import main
+from small_run import small
 
 pytestmark = pytest.mark.slow
 
-_QUICK = [
-    "--config=quickstart",
-    "--model.policy={policy}",
-    "--trainer.max_epochs=2",
-    "--trainer.logger.init_args.save_dir={save}",
-    "--data.env=sampo.envs.Corridor",
-    "--data.env.length=3",
-    "--data.env.max_turns=2",
-    "--data.groups_per_update=1",
-    "--data.group_size=2",
-    "--data.updates_per_epoch=2",
-    "--data.sampling.max_new_tokens=2",
-    "--data.eval_sampling.max_new_tokens=2",
-    "--data.evaluation.num_tasks=1",
-    "--data.workers.num_workers=0",
-    "--data.context_length=1024",
-]
+_QUICK = ["--config=quickstart", *small("{policy}", "{save}", epochs=2)]
 _CLONE = [
     "--config=envs/sokoban_nano",
     "--config=experiments/clone_sokoban_nano",

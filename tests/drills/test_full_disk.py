@@ -14,6 +14,7 @@ from sampo.callbacks import Checkpoints
 from sampo.checkpoint import load_checkpoint
 from sampo.cli import main
 from sampo.errors import CheckpointError
+from small_run import small
 from tiny import save_tiny_policy
 from training import make_data, make_module, make_trainer
 
@@ -48,24 +49,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def options(policy: str, disk: Path) -> list[str]:
-    return [
-        "fit",
-        "--config=quickstart",
-        f"--model.policy={policy}",
-        "--trainer.max_epochs=2",
-        f"--trainer.logger.init_args.save_dir={disk}",
-        "--data.env=sampo.envs.Corridor",
-        "--data.env.length=3",
-        "--data.env.max_turns=2",
-        "--data.groups_per_update=1",
-        "--data.group_size=2",
-        "--data.updates_per_epoch=2",
-        "--data.sampling.max_new_tokens=2",
-        "--data.eval_sampling.max_new_tokens=2",
-        "--data.evaluation.num_tasks=1",
-        "--data.workers.num_workers=0",
-        "--data.context_length=1024",
-    ]
+    return ["fit", "--config=quickstart", *small(policy, disk, epochs=2)]
 
 
 @pytest.mark.parametrize("kilobytes", [4, 20, 40, 100, 700, 900, 1000, 1100, 1200, 1300])

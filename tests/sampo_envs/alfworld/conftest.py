@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,6 @@ from sampo_envs.alfworld import open_games
 from sampo_envs.alfworld.games import FILE
 
 REAL = os.environ.get("SAMPO_ALFWORLD_DATA")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Translations are kept here, by the tests' own processes and by those that they start."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Shops to test with: the made-up catalogue always, the real one where it is."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,6 @@ import pytest
 from sampo_envs.webshop import Product, Shop, data_folder, open_shop
 
 REAL = os.environ.get("SAMPO_WEBSHOP_DATA")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Shops are prepared here, in the tests' own processes and in those that they start."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        yield folder
 
 
 @pytest.fixture(scope="session")
