@@ -10,17 +10,17 @@ from torch import nn
 from fit_parser import parse_fit
 from sampo.errors import ConfigError
 from sampo.resources import list_configs
-from sampo.strategies import FSDP2Strategy, _check_fit, _named
+from sampo.strategies import FSDP2Strategy, _check_fit, _named, _numbered, _trained
 from sampo.trainer import SampoTrainer
 
-FRAGMENTS = ("cpu", "ddp", "fsdp", "fsdp_offload", "slurm")
+FRAGMENTS = ("cpu", "ddp", "fsdp", "fsdp1", "fsdp_offload", "slurm")
 
 
 def trainer(folder: Path, **options: object) -> SampoTrainer:
     return SampoTrainer(accelerator="cpu", logger=False, default_root_dir=folder, **options)
 
 
-@pytest.mark.parametrize("strategy", ["auto", "ddp", "fsdp2"])
+@pytest.mark.parametrize("strategy", ["auto", "ddp", "fsdp1", "fsdp2"])
 def test_what_is_supported(tmp_path: Path, strategy: str) -> None:
     assert trainer(tmp_path, devices=2, strategy=strategy).world_size == 2
 
@@ -53,15 +53,19 @@ def test_moments_find_the_parameters_that_are_trained(numbers: list[int]) -> Non
     model = nn.ParameterDict({name: nn.Parameter(torch.zeros(1)) for name in "abc"})
     model["a"].requires_grad_(requires_grad=False)
     state = {number: {"step": torch.tensor(float(number))} for number in numbers}
-    named = _named({"state": state, "param_groups": [{"lr": 1.0, "params": numbers}]}, model)
+    groups = [{"lr": 1.0, "params": numbers}]
+    named = _named({"state": state, "param_groups": groups}, _trained(model))
     assert named["param_groups"] == [{"lr": 1.0, "params": ["b", "c"]}]
     assert named["state"] == dict(zip("bc", state.values(), strict=True))
+    written = _numbered(named)
+    assert written["param_groups"] == [{"lr": 1.0, "params": [0, 1]}]
+    assert written["state"] == dict(enumerate(state.values()))
 
 
 def test_weights_of_another_policy_are_told_as_torch_does() -> None:
     weights = {"w": torch.zeros(2), "value_head.weight": torch.zeros(1)}
-    _check_fit(weights, {"w": torch.ones(2)})  # the value head is not needed any more
+    _check_fit(weights, {"w": torch.Size([2])})  # the value head is not needed any more
     with pytest.raises(RuntimeError, match=r"loading state_dict:\nsize mismatch for w: \(2,\)"):
-        _check_fit(weights, {"w": torch.ones(3)})
+        _check_fit(weights, {"w": torch.Size([3])})
     with pytest.raises(RuntimeError, match="Missing key: v\nUnexpected key: w"):
-        _check_fit(weights, {"v": torch.ones(2)})
+        _check_fit(weights, {"v": torch.Size([2])})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import lightning as L
 import torch
 from lightning.pytorch.strategies import ParallelStrategy
 from torch import Tensor, nn
+from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.distributed.tensor import DTensor
 
 from sampo.world import World
@@ -38,7 +39,9 @@ def accumulate(
             module.manual_backward(loss(rows) * world.size)
 
 
-def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> Tensor:
+def clip_gradients(policy: nn.Module, max_norm: float) -> Tensor:
     """Scale gradients down to a norm; return what it was, of whole gradients, not of a shard."""
-    norm = torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+    if isinstance(policy, FullyShardedDataParallel):
+        return policy.clip_grad_norm_(max_norm)
+    norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), max_norm)
     return norm.full_tensor() if isinstance(norm, DTensor) else norm

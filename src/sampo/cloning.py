@@ -21,6 +21,7 @@ from sampo.evaluation import EvaluatedModule
 from sampo.micro_batches import deal, idle
 from sampo.models.policy import Policy
 from sampo.models.sharding import Sharding, keep_offloaded, shard_as_told
+from sampo.optimizers import fused
 from sampo.schedules import lr_factor
 
 
@@ -80,13 +81,13 @@ class CloningModule(EvaluatedModule):
         if self.policy is not None:
             return
         options = self.hparams
-        self.policy = Policy.load(
+        policy = Policy.load(
             options["policy"],
             dtype=options["dtype"],
             attn_implementation=options["attn_implementation"],
             gradient_checkpointing=options["gradient_checkpointing"],
         )
-        shard_as_told(self, self.policy, self.sharding)
+        self.policy = shard_as_told(self, policy, self.sharding)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Return AdamW over the policy."""
@@ -97,6 +98,7 @@ class CloningModule(EvaluatedModule):
             lr=self.hparams["learning_rate"],
             betas=tuple(self.hparams["betas"]),
             weight_decay=self.hparams["weight_decay"],
+            fused=fused(self.policy),
         )
 
     def training_step(self, batch: RolloutBatch, batch_idx: int) -> None:
@@ -109,7 +111,7 @@ class CloningModule(EvaluatedModule):
             group["lr"] = rate
         optimizer.zero_grad()
         nll = self._accumulate(batch)
-        norm = clip_gradients(self.policy.parameters(), self.hparams["max_grad_norm"])
+        norm = clip_gradients(self.policy, self.hparams["max_grad_norm"])
         if not (math.isfinite(nll) and bool(torch.isfinite(norm))):
             raise NonFiniteError(
                 f"Loss ({nll}) or gradient norm ({float(norm)}) of cloning step "

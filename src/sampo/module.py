@@ -237,7 +237,7 @@ class SampoModule(EvaluatedModule):
             return output.loss
 
         accumulate(self, self.scorer.passes(scored.batch), loss, self.world)
-        norm = clip_gradients(self.scorer.policy.parameters(), self.hparams["max_grad_norm"])
+        norm = clip_gradients(self.scorer.policy, self.hparams["max_grad_norm"])
         log.norms.append(float(norm))
         total = sum(self.world.gather(lambda: sum(losses)))
         if math.isfinite(total) and bool(torch.isfinite(norm)):

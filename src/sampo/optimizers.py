@@ -32,10 +32,16 @@ def adamw(policy: Policy, options: Mapping[str, Any]) -> torch.optim.AdamW:
         value_rate = 10 * rate if value_rate is None else value_rate
         groups.append({"params": list(policy.value_head.parameters()), "base_lr": value_rate})
     betas, decay = tuple(options["betas"]), options["weight_decay"]
-    # One kernel for all parameters. On a CPU the step is small beside the passes, and the fused one
-    # rounds differently: published figures of nano runs would no longer be the command's.
-    fused = all(parameter.device.type == "cuda" for parameter in policy.parameters())
-    return torch.optim.AdamW(groups, lr=rate, betas=betas, weight_decay=decay, fused=fused)
+    return torch.optim.AdamW(groups, lr=rate, betas=betas, weight_decay=decay, fused=fused(policy))
+
+
+def fused(policy: Policy) -> bool:
+    """Return whether the optimiser steps all parameters in one kernel: on GPUs.
+
+    On a CPU the step is small beside the passes, and the fused one rounds differently: published
+    figures of nano runs would no longer be the command's.
+    """
+    return all(parameter.device.type == "cuda" for parameter in policy.parameters())
 
 
 def scale_learning_rates(optimizer: LightningOptimizer, factor: float) -> None:

@@ -22,6 +22,7 @@ from sampo.callbacks import RolloutStats, WeightSync
 from sampo.callbacks.healthy_checkpoints import HealthyCheckpoints
 from sampo.data.collate import collate
 from sampo.episode import Episode, StopReason, Turn
+from sampo.flat_shards import is_flat, units_of
 from sampo.losses import Clip, PolicyLoss, SequenceMask
 from sampo.losses.value import ValueLoss
 from sampo.models.lora import LoRA
@@ -33,7 +34,7 @@ from training import make_data, make_module
 
 UPDATES = 5
 SCENARIOS = ("rollouts", "adapters", "given")
-STRATEGIES = ("ddp", "fsdp")
+STRATEGIES = ("ddp", "fsdp", "fsdp1")
 
 
 class Diary(L.Callback):
@@ -44,9 +45,18 @@ class Diary(L.Callback):
         self.gradients: list[dict[str, torch.Tensor]] = []
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-        named = pl_module.policy.named_parameters()
-        trained = [(name, p) for name, p in named if p.requires_grad]
-        self.gradients.append({name: whole(p.grad).clone() for name, p in trained})
+        policy = pl_module.policy
+        units = [dict(policy.named_parameters())]
+        if is_flat(policy):
+            units = units_of(policy, writeback=False, with_grads=True)
+        self.gradients.append(
+            {
+                name: whole(parameter.grad).clone()
+                for unit in units
+                for name, parameter in unit.items()
+                if parameter.requires_grad
+            }
+        )
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *args: Any) -> None:
         values = pl_module.last_update.values | {"rows": float(len(args[1]))}
@@ -175,7 +185,7 @@ def shipped(policy: Policy) -> dict[str, torch.Tensor]:
 def run(policy: str, scenario: str, strategy: str, folder: Path) -> dict[str, Any]:
     """Train; return metrics and gradients of each update, and the parameters at the end."""
     single = strategy == "single"
-    strategies = {"single": "auto", "ddp": "ddp", "fsdp": "fsdp2"}
+    strategies = {"single": "auto", "ddp": "ddp", "fsdp": "fsdp2", "fsdp1": "fsdp1"}
     diary = Diary()
     trainer = SampoTrainer(
         accelerator="cpu",

@@ -48,7 +48,7 @@ def fit(folder: Path, strategy: str, *options: str) -> str:
 
 
 def test_a_run_leaves_the_files_of_one_process_and_goes_on_elsewhere(tmp_path: Path) -> None:
-    """Replicated, then sharded from its checkpoint, then alone from that."""
+    """Replicated, then sharded from its checkpoint in two ways, then alone from that."""
     said = fit(tmp_path, "ddp", "--trainer.max_epochs=1")
     assert said.count("Finished after 2 updates") == 1
     run = tmp_path / "quickstart" / "version_0"
@@ -60,7 +60,7 @@ def test_a_run_leaves_the_files_of_one_process_and_goes_on_elsewhere(tmp_path: P
     records = read_episodes(run / "episodes" / "update_000000.jsonl")
     assert len(records) >= 3 * 4  # of both ranks
     assert len(read_episodes(run / "episodes" / "validation_000002.jsonl")) == 8
-    for number, strategy in enumerate(("fsdp", "cpu"), start=1):
+    for number, strategy in enumerate(("fsdp", "fsdp1", "cpu"), start=1):
         last = run.parent / f"version_{number - 1}" / "checkpoints" / "last.ckpt"
         epochs = f"--trainer.max_epochs={number + 1}"
         said = fit(tmp_path, strategy, epochs, f"--ckpt_path={last}")
@@ -73,7 +73,8 @@ def test_a_run_leaves_the_files_of_one_process_and_goes_on_elsewhere(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("strategy", "victim"), [("ddp", "first"), ("ddp", "second"), ("fsdp", "second")]
+    ("strategy", "victim"),
+    [("ddp", "first"), ("ddp", "second"), ("fsdp", "second"), ("fsdp1", "first")],
 )
 def test_a_killed_rank_ends_the_run_with_one_error_and_it_resumes(
     tmp_path: Path, strategy: str, victim: str

@@ -7,7 +7,7 @@ from typing import Any
 
 import lightning as L
 from lightning.pytorch.core.optimizer import LightningOptimizer
-from lightning.pytorch.strategies import ModelParallelStrategy
+from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
 
 from sampo.callbacks.whole_files import save_checkpoint
 from sampo.checkpoint import load_checkpoint
@@ -56,7 +56,9 @@ class HealthyCheckpoints:
         if not files:
             raise CheckpointError(f"There is no healthy checkpoint in {self.folder} to go back to.")
         update = max((number for number in files if number <= before), default=min(files))
-        if isinstance(strategy, ModelParallelStrategy):  # puts weights and optimiser in place
+        if isinstance(
+            strategy, FSDPStrategy | ModelParallelStrategy
+        ):  # puts weights and optimiser in place
             strategy.load_checkpoint(files[update], weights_only=True)
         else:
             checkpoint = load_checkpoint(files[update])

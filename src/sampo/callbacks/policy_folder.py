@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerBase
 from sampo.callbacks.run_folder import run_folder
 from sampo.checkpoint import write_folder
 from sampo.models.policy import Policy
-from sampo.models.sharding import gathered_state, is_sharded
+from sampo.models.sharding import gathered_state, is_sharded, plain
 
 
 def write_policy(trainer: L.Trainer, policy: Policy, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -16,4 +16,4 @@ def write_policy(trainer: L.Trainer, policy: Policy, tokenizer: PreTrainedTokeni
     writes = trainer.is_global_zero
     state = gathered_state(policy, keep=writes) if is_sharded(policy) else None
     if writes:
-        write_folder(policy, tokenizer, run_folder(trainer) / "hf", state_dict=state)
+        write_folder(plain(policy), tokenizer, run_folder(trainer) / "hf", state_dict=state)

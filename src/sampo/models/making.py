@@ -26,10 +26,13 @@ def make_policies(
     reference = Reference.of(policy) if module.hparams["reference"] else None
     if value_head:
         policy.add_value_head()
-    shard_as_told(module, policy, sharding)
-    if reference is not None and reference.model is not None:
-        shard_as_told(module, reference.model, sharding)
-    return policy, reference
+    wrapped = shard_as_told(module, policy, sharding)
+    if reference is None:
+        return wrapped, None
+    if reference.model is None:  # the policy itself, its adapters off
+        return wrapped, Reference.of(wrapped)
+    frozen = shard_as_told(module, reference.model, sharding)
+    return wrapped, Reference(frozen, frozen)
 
 
 def make_ready(

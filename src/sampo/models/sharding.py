@@ -1,9 +1,10 @@
-"""A policy whose weights are spread over the devices of a run (FSDP2), and whole ones made of it.
+"""A policy whose weights are spread over the devices of a run, and whole ones made of it.
 
-`fully_shard` of torch does the work: each transformer layer is gathered when it is computed and
-given back afterwards, on all ranks at the same time. What samples or leaves the trainer needs whole
-weights; they are gathered parameter by parameter, so a device never holds more than one of them
-beside its shards and what it is collecting.
+`fully_shard` of torch (FSDP2) does the work, or its first version (`flat_shards`): each transformer
+layer is gathered when it is computed and given back afterwards, on all ranks at the same time. What
+samples or leaves the trainer needs whole weights; they are gathered parameter by parameter (layer
+by layer by the first version), so a device never holds more than that beside its shards and what
+it is collecting.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary, WeakSet
 
 import lightning as L
 import torch
+from lightning.pytorch.strategies import FSDPStrategy
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 
 from sampo.errors import ConfigError, PolicyError
+from sampo.flat_shards import is_flat, shard_flat, units_of, whole_bytes, whole_state
 from sampo.models.policy import Policy
 
 _BLANKS: WeakKeyDictionary[Policy, Policy] = WeakKeyDictionary()
@@ -62,7 +65,7 @@ def shard(policy: Policy, mesh: DeviceMesh, sharding: Sharding, precision: str) 
             "that each have rows of their own. Set it to 1, and data_parallel_size to the number "
             "of devices."
         )
-    _BLANKS[policy] = _blank(policy)
+    _BLANKS[policy] = _without_weights(policy)
     options: dict[str, Any] = {
         "mesh": mesh["data_parallel"],
         "reshard_after_forward": sharding.reshard_after_forward,
@@ -82,10 +85,44 @@ def shard(policy: Policy, mesh: DeviceMesh, sharding: Sharding, precision: str) 
     fully_shard(policy, **options)
 
 
-def shard_as_told(module: L.LightningModule, policy: Policy, sharding: Sharding) -> None:
-    """Shard a policy if the strategy of a module's trainer does; call it in `configure_model`."""
+def shard_as_told(module: L.LightningModule, policy: Policy, sharding: Sharding) -> Policy:
+    """Shard a policy if the strategy of a module's trainer does; call it in `configure_model`.
+
+    Returns:
+        What stands for the policy from then on.
+    """
+    trainer: L.Trainer | None = getattr(module, "_trainer", None)  # `trainer` insists on one
+    if trainer is None:
+        return policy
     if module.device_mesh is not None:
-        shard(policy, module.device_mesh, sharding, str(module.trainer.precision))
+        shard(policy, module.device_mesh, sharding, str(trainer.precision))
+    elif isinstance(trainer.strategy, FSDPStrategy):
+        device = trainer.strategy.root_device
+        return _shard_flat(policy, device, sharding, str(trainer.precision))
+    return policy
+
+
+def _shard_flat(policy: Policy, device: torch.device, sharding: Sharding, precision: str) -> Policy:
+    """Shard a policy by FSDP's first version, which wraps it; arguments as `shard`."""
+    if sharding.cpu_offload:
+        raise ConfigError(
+            "model.sharding.cpu_offload works under trainer.strategy fsdp2, not under FSDP's first "
+            "version."
+        )
+    blank, layers, head = _without_weights(policy), transformer_layers(policy), policy.value_head
+    mixed = precision == "bf16-mixed"
+    root = shard_flat(
+        policy,
+        layers if head is None else [*layers, head],
+        device=device,
+        keep_gathered=not sharding.reshard_after_forward,
+        mixed=lambda unit: mixed and unit is not head,
+    )
+    wrapped = cast(Policy, root)  # which hands on what it is asked for
+    _BLANKS[wrapped] = blank
+    if mixed:
+        _MIXED.add(wrapped)
+    return wrapped
 
 
 def keep_offloaded(policy: Policy, sharding: Sharding) -> None:
@@ -95,8 +132,20 @@ def keep_offloaded(policy: Policy, sharding: Sharding) -> None:
 
 
 def is_sharded(policy: nn.Module) -> bool:
-    """Return whether `shard` was here."""
-    return isinstance(policy, FSDPModule)
+    """Return whether `shard_as_told` did it."""
+    return isinstance(policy, FSDPModule) or is_flat(policy)
+
+
+def plain(policy: Policy) -> Policy:
+    """Return a policy of the same structure and names: itself, or if it was wrapped, a blank."""
+    return _BLANKS[policy] if is_flat(policy) else policy
+
+
+def num_bytes(policy: Policy) -> int:
+    """Return how much memory the whole weights of a policy take."""
+    if is_flat(policy):
+        return whole_bytes(policy)
+    return sum(p.numel() * p.element_size() for p in policy.parameters())
 
 
 def whole(tensor: Tensor) -> Tensor:
@@ -106,7 +155,14 @@ def whole(tensor: Tensor) -> Tensor:
 
 
 def whole_parameters(policy: Policy) -> Iterator[tuple[str, Tensor]]:
-    """Yield name and whole value of each parameter, one after the other. Collective if sharded."""
+    """Yield name and whole value of each parameter, one after the other. Collective if sharded.
+
+    What comes next may overwrite a value.
+    """
+    if is_flat(policy):
+        for unit in units_of(policy, writeback=False):
+            yield from ((name, parameter.detach()) for name, parameter in unit.items())
+        return
     for name, parameter in policy.named_parameters():
         yield name, whole(parameter)
 
@@ -121,11 +177,21 @@ def gathered_state(policy: Policy, *, keep: bool) -> dict[str, Tensor]:
         keep: whether this rank wants it; the others get an empty one.
     """
     state: dict[str, Tensor] = {}
-    for name, tensor in policy.model.state_dict().items():
-        full = whole(tensor)
+    for name, full in _whole_entries(policy):
         if keep:
-            state[f"model.{name}"] = full.cpu()
+            state[f"model.{name}"] = full.to("cpu", copy=is_flat(policy))
     return state
+
+
+def _whole_entries(policy: Policy) -> Iterator[tuple[str, Tensor]]:
+    """Yield the model's state dict entry by entry, each whole until the next one is asked for."""
+    if is_flat(policy):
+        for key, tensor in whole_state(policy):
+            if key.startswith("model."):
+                yield key.removeprefix("model."), tensor
+        return
+    for name, tensor in policy.model.state_dict().items():
+        yield name, whole(tensor)
 
 
 def state_pieces(policy: Policy) -> Iterator[dict[str, Tensor]]:
@@ -133,6 +199,11 @@ def state_pieces(policy: Policy) -> Iterator[dict[str, Tensor]]:
 
     Collective: all ranks have to take all parts.
     """
+    if is_flat(policy):
+        for unit in units_of(policy, writeback=False):
+            inner = {n.removeprefix("model."): p for n, p in unit.items() if n.startswith("model.")}
+            yield {name: parameter.detach() for name, parameter in inner.items()}
+        return
     places = [n for n, module in policy.model.named_modules() if isinstance(module, FSDPModule)]
     parts: dict[str, dict[str, Tensor]] = {}
     for name, tensor in policy.model.state_dict().items():
@@ -140,34 +211,6 @@ def state_pieces(policy: Policy) -> Iterator[dict[str, Tensor]]:
         parts.setdefault(owner, {})[name] = tensor
     for part in parts.values():
         yield {name: whole(tensor) for name, tensor in part.items()}
-
-
-class WholeCopy:
-    """An unsharded policy that takes the weights of another one when it is told to.
-
-    Args:
-        policy: sharded or not. Its structure is copied now; weights come with `take`.
-    """
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = deepcopy(_BLANKS[policy]) if policy in _BLANKS else _blank(policy)
-        self.policy.requires_grad_(requires_grad=False)
-
-    @torch.no_grad()
-    def take(self, policy: Policy) -> None:
-        """Take the present weights, parameter by parameter. Collective if they are sharded."""
-        device = compute_device(policy)
-        self.policy.to(device)
-        pairs = zip(self.policy.parameters(), whole_parameters(policy), strict=True)
-        for mine, (_, theirs) in pairs:
-            if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
-                mine.data = torch.empty_like(theirs, device=device)
-            mine.copy_(theirs)
-
-    def give_back(self) -> None:
-        """Free the memory of the weights until the next `take`."""
-        for parameter in self.policy.parameters():
-            parameter.data = parameter.new_empty(0)
 
 
 def compute_dtype(policy: Policy) -> torch.dtype:
@@ -184,7 +227,12 @@ def compute_device(policy: Policy) -> torch.device:
     return weight.device
 
 
-def _blank(policy: Policy) -> Policy:
+def blank_of(policy: Policy) -> Policy:
+    """Return a new unsharded policy of the same structure, without weights."""
+    return deepcopy(_BLANKS[policy]) if policy in _BLANKS else _without_weights(policy)
+
+
+def _without_weights(policy: Policy) -> Policy:
     """Return a copy without weights; buffers are copied."""
     empty = {
         id(p): nn.Parameter(p.detach().new_empty(0), requires_grad=p.requires_grad)

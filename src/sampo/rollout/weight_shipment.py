@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from safetensors import safe_open
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, logging
 from sampo.errors import EngineError
 from sampo.models.policy import Policy
 from sampo.models.publishing import published_weights, write_model
-from sampo.models.sharding import is_sharded, state_pieces
+from sampo.models.sharding import is_sharded, num_bytes, plain, state_pieces
 from sampo.rollout.weight_proof import checksum
 from sampo.world import World
 
@@ -118,12 +119,13 @@ class WeightShipment:
         """Write a piece of the state dict, or all of it (None); return its checksums."""
         if number == 0:
             self._check_room(policy)
-        own = published_weights(policy.model, piece)
+        model = plain(policy).model
+        own = published_weights(model, piece)
         if not own:  # tied to another one
             return {}
         part = self.folder if piece is None else self.folder / "part"
         with _no_progress_bar():
-            write_model(policy.model, part, piece)
+            write_model(model, part, piece)
         # A checkpoint may name a tensor otherwise than the model does; then the file's.
         sums = {name: checksum(own.get(name, tensor)) for name, tensor in read_weights(part)}
         if piece is not None:
@@ -142,7 +144,7 @@ class WeightShipment:
         (self.folder / SAFE_WEIGHTS_INDEX_NAME).write_text(json.dumps(index))
 
     def _check_room(self, policy: Policy) -> None:
-        needed = sum(p.numel() * p.element_size() for p in policy.model.parameters())
+        needed = num_bytes(policy)
         free = shutil.disk_usage(self.folder).free
         if needed > free:
             raise EngineError(
@@ -187,12 +189,12 @@ def as_policy(policy: nn.Module) -> Policy:
     Raises:
         EngineError: it is none.
     """
-    if not isinstance(policy, Policy):
+    if not (isinstance(policy, Policy) or is_sharded(policy)):
         raise EngineError(
             f"An engine samples from a sampo Policy, not {type(policy).__name__}. Wrap the model: "
             "Policy(model)."
         )
-    return policy
+    return cast(Policy, policy)  # or what it is wrapped in
 
 
 def end_ids(policy: Policy, tokenizer: PreTrainedTokenizerBase | None) -> list[int]:
