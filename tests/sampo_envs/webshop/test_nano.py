@@ -1,16 +1,13 @@
 """The shipped clone `nano-webshop` is where the nano experiment starts from."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sampo.envs import PromptView
 from sampo.models.loading import load_tokenizer
 from sampo_envs.webshop import CompactPrompt, WebShopEnv
+from trained import before_and_after
 
 
 def test_what_is_copied_from_a_page_has_the_same_tokens_in_an_action() -> None:
@@ -31,27 +28,11 @@ def test_what_is_copied_from_a_page_has_the_same_tokens_in_an_action() -> None:
         assert any(shown[i : i + len(named)] == named for i in range(len(shown)))
 
 
-def sampo(*options: str) -> None:
-    subprocess.run([sys.executable, "-m", "sampo", *options], check=True, capture_output=True)
-
-
-def measured(folder: Path, name: str, *options: str) -> dict[str, Any]:
-    """Return what `sampo evaluate` measures on the validation goals."""
-    output = folder / f"{name}.json"
-    logs = f"--trainer.logger.init_args.save_dir={folder}"
-    sampo("evaluate", *options, logs, f"--output={output}")
-    return json.loads(output.read_text())
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_sampo_raises_the_task_score_over_the_clone(tmp_path: Path) -> None:
-    experiment = ("--config", "experiments/webshop_nano")
-    sampo("fit", *experiment, f"--trainer.logger.init_args.save_dir={tmp_path}")
-    (run,) = tmp_path.glob("webshop_nano/version_*")
-    checkpoint = f"--ckpt_path={run}/checkpoints/last.ckpt"
-    before = measured(tmp_path, "clone", *experiment)["env_metrics"]["task_score"]
-    after = measured(tmp_path, "trained", "--config", str(run / "config.yaml"), checkpoint)
-    assert before == pytest.approx(0.32, abs=0.1)
+    before, after = before_and_after(tmp_path, "webshop_nano")
+    clone, trained = (report["env_metrics"]["task_score"] for report in (before, after))
+    assert clone == pytest.approx(0.32, abs=0.1)
     # Three seeds gained 0.17, 0.21 and 0.26.
-    assert after["env_metrics"]["task_score"] > before + 0.08
+    assert trained > clone + 0.08

@@ -1,0 +1,38 @@
+"""An experiment, measured before and after training, by the command line in its own processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def before_and_after(
+    folder: Path, experiment: str, *options: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Train what `configs/experiments/EXPERIMENT.yaml` says; return two reports of `evaluate`.
+
+    Args:
+        folder: where runs and reports go.
+        experiment: its name.
+        options: of all commands.
+    """
+    logs = f"--trainer.logger.init_args.save_dir={folder}"
+    config = ["--config", f"experiments/{experiment}", *options, logs]
+    _sampo("evaluate", *config, f"--output={folder / 'before.json'}")
+    _sampo("fit", *config)
+    (run,) = {
+        file.parents[1] for file in folder.glob(f"{experiment}/version_*/checkpoints/last.ckpt")
+    }
+    after = ["--config", str(run / "config.yaml"), f"--ckpt_path={run}/checkpoints/last.ckpt", logs]
+    _sampo("evaluate", *after, f"--output={folder / 'after.json'}")
+    first, last = (
+        json.loads((folder / f"{name}.json").read_text()) for name in ("before", "after")
+    )
+    return first, last
+
+
+def _sampo(*options: str) -> None:
+    subprocess.run([sys.executable, "-m", "sampo", *options], check=True, capture_output=True)
