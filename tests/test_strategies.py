@@ -10,7 +10,8 @@ from torch import nn
 from fit_parser import parse_fit
 from sampo.errors import ConfigError
 from sampo.resources import list_configs
-from sampo.strategies import FSDP2Strategy, _check_fit, _named, _numbered, _trained
+from sampo.strategies import FSDP2Strategy
+from sampo.strategies.single_file import check_fit, named, numbered, trained_names
 from sampo.trainer import SampoTrainer
 
 FRAGMENTS = ("cpu", "ddp", "fsdp", "fsdp1", "fsdp_offload", "slurm")
@@ -54,18 +55,18 @@ def test_moments_find_the_parameters_that_are_trained(numbers: list[int]) -> Non
     model["a"].requires_grad_(requires_grad=False)
     state = {number: {"step": torch.tensor(float(number))} for number in numbers}
     groups = [{"lr": 1.0, "params": numbers}]
-    named = _named({"state": state, "param_groups": groups}, _trained(model))
-    assert named["param_groups"] == [{"lr": 1.0, "params": ["b", "c"]}]
-    assert named["state"] == dict(zip("bc", state.values(), strict=True))
-    written = _numbered(named)
+    moments = named({"state": state, "param_groups": groups}, trained_names(model))
+    assert moments["param_groups"] == [{"lr": 1.0, "params": ["b", "c"]}]
+    assert moments["state"] == dict(zip("bc", state.values(), strict=True))
+    written = numbered(moments)
     assert written["param_groups"] == [{"lr": 1.0, "params": [0, 1]}]
     assert written["state"] == dict(enumerate(state.values()))
 
 
 def test_weights_of_another_policy_are_told_as_torch_does() -> None:
     weights = {"w": torch.zeros(2), "value_head.weight": torch.zeros(1)}
-    _check_fit(weights, {"w": torch.Size([2])})  # the value head is not needed any more
+    check_fit(weights, {"w": torch.Size([2])})  # the value head is not needed any more
     with pytest.raises(RuntimeError, match=r"loading state_dict:\nsize mismatch for w: \(2,\)"):
-        _check_fit(weights, {"w": torch.Size([3])})
+        check_fit(weights, {"w": torch.Size([3])})
     with pytest.raises(RuntimeError, match="Missing key: v\nUnexpected key: w"):
-        _check_fit(weights, {"v": torch.Size([2])})
+        check_fit(weights, {"v": torch.Size([2])})

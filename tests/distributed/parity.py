@@ -27,7 +27,7 @@ from sampo.losses import Clip, PolicyLoss, SequenceMask
 from sampo.losses.value import ValueLoss
 from sampo.models.lora import LoRA
 from sampo.models.policy import Policy
-from sampo.models.sharding import gathered_state, whole, whole_parameters
+from sampo.models.whole_weights import gathered_state, whole, whole_parameters
 from sampo.module import SampoModule
 from sampo.trainer import SampoTrainer
 from training import make_data, make_module

@@ -5,8 +5,8 @@ import torch
 
 from sampo.errors import PolicyError
 from sampo.models.policy import Policy
-from sampo.models.sharding import compute_device, gathered_state, transformer_layers
-from sampo.models.whole_copy import WholeCopy
+from sampo.models.sharding import compute_device, transformer_layers
+from sampo.models.whole_weights import WholeCopy, gathered_state
 from tiny import tiny_model
 
 

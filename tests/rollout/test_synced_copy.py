@@ -7,7 +7,7 @@ import torch
 
 from sampo.errors import ConfigError, EngineError
 from sampo.models.policy import Policy
-from sampo.models.whole_copy import WholeCopy
+from sampo.models.whole_weights import WholeCopy
 from sampo.rollout.synced_copy import SyncedCopy
 from tiny import tiny_model
 

@@ -8,7 +8,8 @@ from transformers import PreTrainedTokenizerBase
 from sampo.callbacks.run_folder import run_folder
 from sampo.checkpoint import write_folder
 from sampo.models.policy import Policy
-from sampo.models.sharding import gathered_state, is_sharded, plain
+from sampo.models.sharding import is_sharded, plain
+from sampo.models.whole_weights import gathered_state
 
 
 def write_policy(trainer: L.Trainer, policy: Policy, tokenizer: PreTrainedTokenizerBase) -> None:

@@ -1,15 +1,12 @@
-"""A policy whose weights are spread over the devices of a run, and whole ones made of it.
+"""A policy whose weights are spread over the devices of a run.
 
 `fully_shard` of torch (FSDP2) does the work, or its first version (`flat_shards`): each transformer
-layer is gathered when it is computed and given back afterwards, on all ranks at the same time. What
-samples or leaves the trainer needs whole weights; they are gathered parameter by parameter (layer
-by layer by the first version), so a device never holds more than that beside its shards and what
-it is collecting.
+layer is gathered when it is computed and given back afterwards, on all ranks at the same time.
+Whole weights, for what samples or leaves the trainer: `whole_weights`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, cast
@@ -18,13 +15,13 @@ from weakref import WeakKeyDictionary, WeakSet
 import lightning as L
 import torch
 from lightning.pytorch.strategies import FSDPStrategy
-from torch import Tensor, nn
+from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 
 from sampo.errors import ConfigError, PolicyError
-from sampo.flat_shards import is_flat, shard_flat, units_of, whole_bytes, whole_state
+from sampo.flat_shards import is_flat, shard_flat
 from sampo.models.policy import Policy
 
 _BLANKS: WeakKeyDictionary[Policy, Policy] = WeakKeyDictionary()
@@ -139,78 +136,6 @@ def is_sharded(policy: nn.Module) -> bool:
 def plain(policy: Policy) -> Policy:
     """Return a policy of the same structure and names: itself, or if it was wrapped, a blank."""
     return _BLANKS[policy] if is_flat(policy) else policy
-
-
-def num_bytes(policy: Policy) -> int:
-    """Return how much memory the whole weights of a policy take."""
-    if is_flat(policy):
-        return whole_bytes(policy)
-    return sum(p.numel() * p.element_size() for p in policy.parameters())
-
-
-def whole(tensor: Tensor) -> Tensor:
-    """Return a tensor that may be sharded as a whole one, without gradient. Collective if it is."""
-    tensor = tensor.detach()
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-
-
-def whole_parameters(policy: Policy) -> Iterator[tuple[str, Tensor]]:
-    """Yield name and whole value of each parameter, one after the other. Collective if sharded.
-
-    What comes next may overwrite a value.
-    """
-    if is_flat(policy):
-        for unit in units_of(policy, writeback=False):
-            yield from ((name, parameter.detach()) for name, parameter in unit.items())
-        return
-    for name, parameter in policy.named_parameters():
-        yield name, whole(parameter)
-
-
-def gathered_state(policy: Policy, *, keep: bool) -> dict[str, Tensor]:
-    """Return the model's whole state dict in host memory, its names with `model.` before them.
-
-    Collective if sharded.
-
-    Args:
-        policy: sharded or not.
-        keep: whether this rank wants it; the others get an empty one.
-    """
-    state: dict[str, Tensor] = {}
-    for name, full in _whole_entries(policy):
-        if keep:
-            state[f"model.{name}"] = full.to("cpu", copy=is_flat(policy))
-    return state
-
-
-def _whole_entries(policy: Policy) -> Iterator[tuple[str, Tensor]]:
-    """Yield the model's state dict entry by entry, each whole until the next one is asked for."""
-    if is_flat(policy):
-        for key, tensor in whole_state(policy):
-            if key.startswith("model."):
-                yield key.removeprefix("model."), tensor
-        return
-    for name, tensor in policy.model.state_dict().items():
-        yield name, whole(tensor)
-
-
-def state_pieces(policy: Policy) -> Iterator[dict[str, Tensor]]:
-    """Yield a sharded model's state dict in parts: a layer each, every other tensor by itself.
-
-    Collective: all ranks have to take all parts.
-    """
-    if is_flat(policy):
-        for unit in units_of(policy, writeback=False):
-            inner = {n.removeprefix("model."): p for n, p in unit.items() if n.startswith("model.")}
-            yield {name: parameter.detach() for name, parameter in inner.items()}
-        return
-    places = [n for n, module in policy.model.named_modules() if isinstance(module, FSDPModule)]
-    parts: dict[str, dict[str, Tensor]] = {}
-    for name, tensor in policy.model.state_dict().items():
-        owner = next((place for place in places if name.startswith(f"{place}.")), name)
-        parts.setdefault(owner, {})[name] = tensor
-    for part in parts.values():
-        yield {name: whole(tensor) for name, tensor in part.items()}
 
 
 def compute_dtype(policy: Policy) -> torch.dtype:

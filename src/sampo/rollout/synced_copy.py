@@ -6,7 +6,7 @@ from torch import nn
 
 from sampo.errors import ConfigError, EngineError
 from sampo.models.policy import Policy
-from sampo.models.whole_copy import WholeCopy
+from sampo.models.whole_weights import WholeCopy
 from sampo.rollout.weight_proof import is_due, probe_gap, probe_limit, probe_logprobs
 from sampo.rollout.weight_shipment import as_policy
 

@@ -25,7 +25,8 @@ from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, logging
 from sampo.errors import EngineError
 from sampo.models.policy import Policy
 from sampo.models.publishing import published_weights, write_model
-from sampo.models.sharding import is_sharded, num_bytes, plain, state_pieces
+from sampo.models.sharding import is_sharded, plain
+from sampo.models.whole_weights import num_bytes, state_pieces
 from sampo.rollout.weight_proof import checksum
 from sampo.world import World
 
