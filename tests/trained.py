@@ -21,17 +21,17 @@ def before_and_after(
     """
     logs = f"--trainer.logger.init_args.save_dir={folder}"
     config = ["--config", f"experiments/{experiment}", *options, logs]
-    _sampo("evaluate", *config, f"--output={folder / 'before.json'}")
+    before = evaluated(folder / "before.json", *config)
     _sampo("fit", *config)
-    (run,) = {
-        file.parents[1] for file in folder.glob(f"{experiment}/version_*/checkpoints/last.ckpt")
-    }
-    after = ["--config", str(run / "config.yaml"), f"--ckpt_path={run}/checkpoints/last.ckpt", logs]
-    _sampo("evaluate", *after, f"--output={folder / 'after.json'}")
-    first, last = (
-        json.loads((folder / f"{name}.json").read_text()) for name in ("before", "after")
-    )
-    return first, last
+    (run,) = {file.parents[1] for file in folder.glob("*/version_*/checkpoints/last.ckpt")}
+    trained = ["--config", str(run / "config.yaml"), f"--ckpt_path={run}/checkpoints/last.ckpt"]
+    return before, evaluated(folder / "after.json", *trained, logs)
+
+
+def evaluated(report: Path, *options: str) -> dict[str, Any]:
+    """Return the report of `sampo evaluate`, which it writes to a file."""
+    _sampo("evaluate", *options, f"--output={report}")
+    return json.loads(report.read_text())
 
 
 def _sampo(*options: str) -> None:

@@ -56,9 +56,8 @@ class HealthyCheckpoints:
         if not files:
             raise CheckpointError(f"There is no healthy checkpoint in {self.folder} to go back to.")
         update = max((number for number in files if number <= before), default=min(files))
-        if isinstance(
-            strategy, FSDPStrategy | ModelParallelStrategy
-        ):  # puts weights and optimiser in place
+        if isinstance(strategy, FSDPStrategy | ModelParallelStrategy):
+            # These put weights and optimiser in place themselves.
             strategy.load_checkpoint(files[update], weights_only=True)
         else:
             checkpoint = load_checkpoint(files[update])

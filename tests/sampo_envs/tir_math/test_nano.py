@@ -1,13 +1,11 @@
 """The shipped clone `nano-tir-math` is where the nano experiment starts from."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from sampo.models.loading import load_tokenizer
+from trained import evaluated
 
 
 def test_each_digit_is_a_token_and_a_problem_is_short() -> None:
@@ -21,14 +19,9 @@ def test_each_digit_is_a_token_and_a_problem_is_short() -> None:
 @pytest.mark.slow
 def test_the_clone_calls_the_tool_in_half_of_the_problems(tmp_path: Path) -> None:
     pytest.importorskip("math_verify", reason="grading needs the extra sampo[math]")
+    logs = f"--trainer.logger.init_args.save_dir={tmp_path}"
     report = tmp_path / "report.json"
-    options = [
-        f"--trainer.logger.init_args.save_dir={tmp_path}",
-        f"--output={report}",
-    ]
-    command = [sys.executable, "-m", "sampo", "evaluate", "--config", "experiments/tir_math_nano"]
-    subprocess.run([*command, *options], check=True, capture_output=True)
-    measured = json.loads(report.read_text())
+    measured = evaluated(report, "--config", "experiments/tir_math_nano", logs)
     assert measured["env_metrics"]["tool_used"] == pytest.approx(0.5, abs=0.12)
     # Who does not call the tool is wrong.
     assert 0.2 < measured["totals"]["success_rate"] <= measured["env_metrics"]["tool_used"] + 0.02
